@@ -1,0 +1,11 @@
+"""The Celery app. It lives here, not in `portal/__init__.py`, so that the `gatehouse` command stays light."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+
+app = Celery("gatehouse")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()

@@ -1,0 +1,208 @@
+"""Settings: one file, two profiles (`embedded`, `services`), environment variables only.
+
+`docs/operators.md` lists every variable. Secrets may come from `NAME_FILE`; in the embedded profile they are
+made on first use, mode 0600, inside GATEHOUSE_DATA.
+"""
+
+from pathlib import Path
+
+from environ import FileAwareEnv
+
+from portal.core.secret_files import read_or_make_secret
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = FileAwareEnv()
+
+PROFILE: str = env.str("GATEHOUSE_PROFILE", default="embedded")
+if PROFILE not in {"embedded", "services"}:
+    raise ValueError(f"GATEHOUSE_PROFILE is {PROFILE!r}; it must be 'embedded' or 'services'.")
+EMBEDDED = PROFILE == "embedded"
+DATA_DIR = Path(env.str("GATEHOUSE_DATA", default=str(BASE_DIR / "var"))).resolve()
+DEBUG: bool = env.bool("GATEHOUSE_DEBUG", default=False)
+
+# --- secrets ---------------------------------------------------------------------------------------------
+if EMBEDDED:
+    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    SECRET_KEY: str = env.str("SECRET_KEY", default="") or read_or_make_secret(DATA_DIR / "secret_key")
+    _pepper = env.str("TOKEN_PEPPERS", default="") or f"1:{read_or_make_secret(DATA_DIR / 'token_pepper')}"
+else:
+    SECRET_KEY = env.str("SECRET_KEY", default="")
+    _pepper = env.str("TOKEN_PEPPERS", default="")
+# Numbered peppers: "2:new,1:old". The first signs new tokens; the others still verify (NetBox's rotation).
+TOKEN_PEPPERS: dict[int, str] = {
+    int(number): value for number, _, value in (part.partition(":") for part in _pepper.split(",") if part)
+}
+
+# --- site ------------------------------------------------------------------------------------------------
+FACILITY_NAME: str = env.str("GATEHOUSE_FACILITY", default="Northgate Research Computing")
+BASE_URL: str = env.str("GATEHOUSE_URL", default="http://127.0.0.1:8000")
+ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+HTTPS: bool = env.bool("GATEHOUSE_HTTPS", default=BASE_URL.startswith("https://"))
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+# How many proxies stand before the portal; the client address is taken that many entries from the right.
+PROXY_COUNT: int = env.int("GATEHOUSE_PROXY_COUNT", default=0)
+NINJA_NUM_PROXIES = PROXY_COUNT
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "csp",
+    "django_htmx",
+    "guardian",
+    "channels",
+    "portal.core",
+    "principals",
+    "telemetry",
+    "security",
+    "policies",
+    "memory",
+    "portal",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "portal.urls"
+ASGI_APPLICATION = "portal.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# --- database --------------------------------------------------------------------------------------------
+DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'gatehouse.sqlite3'}")}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # A read that turns into a write fails at once under DEFERRED, whatever the timeout: so IMMEDIATE.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-65536;",
+    }
+else:
+    DATABASES["default"]["CONN_MAX_AGE"] = 60
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+
+# --- people ----------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "principals.User"
+ANONYMOUS_USER_NAME = None  # guardian would otherwise create an active user row of that name
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "guardian.backends.ObjectPermissionBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "/sign-in/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/sign-in/"
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_HTTPONLY = True
+
+# --- time and words --------------------------------------------------------------------------------------
+USE_TZ = True
+TIME_ZONE = "UTC"
+FACILITY_TIME_ZONE: str = env.str("GATEHOUSE_TIME_ZONE", default="America/New_York")
+USE_I18N = False
+LANGUAGE_CODE = "en"
+
+# --- static files ----------------------------------------------------------------------------------------
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "portal" / "static"]
+STATIC_ROOT = DATA_DIR / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+WHITENOISE_USE_FINDERS = DEBUG
+WHITENOISE_AUTOREFRESH = DEBUG
+
+# --- Celery, channels, cache -----------------------------------------------------------------------------
+REDIS_URL: str = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default="filesystem://" if EMBEDDED else REDIS_URL)
+if CELERY_BROKER_URL.startswith("filesystem"):
+    _broker = DATA_DIR / "broker"
+    for _folder in ("queue", "processed", "control"):
+        (_broker / _folder).mkdir(parents=True, exist_ok=True)
+    # The broker carries hints, not work: rows hold the work (see docs/operators.md).
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(_broker / "queue"),
+        "data_folder_out": str(_broker / "queue"),
+        "processed_folder": str(_broker / "processed"),
+        "control_folder": str(_broker / "control"),
+        "store_processed": False,
+        "polling_interval": 0.1,
+    }
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_DEFAULT_QUEUE = "gatehouse"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TASK_TIME_LIMIT = 3600
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {}
+CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
+
+CHANNEL_LAYERS = (
+    {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    if EMBEDDED
+    else {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [REDIS_URL], "capacity": 2000},
+        }
+    }
+)
+CACHES = {
+    "default": (
+        {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": str(DATA_DIR / "cache")}
+        if EMBEDDED
+        else {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    )
+}
+
+# --- content security policy -----------------------------------------------------------------------------
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],  # the nonce for Plotly's one stylesheet is added by portal.core.csp
+        "img-src": ["'self'", "data:", "blob:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+        "base-uri": ["'none'"],
+    }
+}
+
+# --- uploads ---------------------------------------------------------------------------------------------
+INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)
+DATA_UPLOAD_MAX_MEMORY_SIZE = INGEST_MAX_BYTES
