@@ -6,6 +6,7 @@ made on first use, mode 0600, inside GATEHOUSE_DATA.
 
 from pathlib import Path
 
+from csp.constants import NONCE
 from environ import FileAwareEnv
 
 from portal.core.secret_files import read_or_make_secret
@@ -91,6 +92,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "portal.dashboard.shell.shell",
             ],
         },
     },
@@ -193,7 +195,7 @@ CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'none'"],
         "script-src": ["'self'"],
-        "style-src": ["'self'"],  # the nonce for Plotly's one stylesheet is added by portal.core.csp
+        "style-src": ["'self'", NONCE],  # the nonce is for the one stylesheet Plotly fills itself
         "img-src": ["'self'", "data:", "blob:"],
         "font-src": ["'self'"],
         "connect-src": ["'self'"],
