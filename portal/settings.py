@@ -45,6 +45,8 @@ SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+# Marks every page "Demo data" where the rows are invented.
+DEMO: bool = env.bool("GATEHOUSE_DEMO", default=False)
 # How many proxies stand before the portal; the client address is taken that many entries from the right.
 PROXY_COUNT: int = env.int("GATEHOUSE_PROXY_COUNT", default=0)
 NINJA_NUM_PROXIES = PROXY_COUNT
@@ -115,11 +117,15 @@ else:
 # --- people ----------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "principals.User"
 ANONYMOUS_USER_NAME = None  # guardian would otherwise create an active user row of that name
-AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "guardian.backends.ObjectPermissionBackend"]
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "guardian.backends.ObjectPermissionBackend",
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+CSRF_FAILURE_VIEW = "portal.dashboard.errors.csrf_failed"
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
@@ -184,7 +190,10 @@ CHANNEL_LAYERS = (
 )
 CACHES = {
     "default": (
-        {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": str(DATA_DIR / "cache")}
+        {
+            "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+            "LOCATION": str(DATA_DIR / "cache"),
+        }
         if EMBEDDED
         else {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
     )
