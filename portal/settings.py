@@ -8,6 +8,7 @@ from pathlib import Path
 
 from environ import FileAwareEnv
 
+from portal.core import csp, logs
 from portal.core.secret_files import read_or_make_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -59,6 +60,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "guardian",
     "channels",
+    "django_structlog",
     "portal.core",
     "principals",
     "telemetry",
@@ -68,6 +70,9 @@ INSTALLED_APPS = [
     "portal",
 ]
 MIDDLEWARE = [
+    "portal.core.middleware.RequestIdMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "portal.core.middleware.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -77,6 +82,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "portal.core.middleware.NoStoreMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "portal.urls"
@@ -113,7 +119,10 @@ else:
 # --- people ----------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "principals.User"
 ANONYMOUS_USER_NAME = None  # guardian would otherwise create an active user row of that name
-AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "guardian.backends.ObjectPermissionBackend"]
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "guardian.backends.ObjectPermissionBackend",
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -180,28 +189,29 @@ CHANNEL_LAYERS = (
         }
     }
 )
+# Throttles count in the cache. The embedded profile has one web process, so its memory is shared enough.
 CACHES = {
     "default": (
-        {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": str(DATA_DIR / "cache")}
+        {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
         if EMBEDDED
         else {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
     )
 }
 
 # --- content security policy -----------------------------------------------------------------------------
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": ["'none'"],
-        "script-src": ["'self'"],
-        "style-src": ["'self'"],  # the nonce for Plotly's one stylesheet is added by portal.core.csp
-        "img-src": ["'self'", "data:", "blob:"],
-        "font-src": ["'self'"],
-        "connect-src": ["'self'"],
-        "form-action": ["'self'"],
-        "frame-ancestors": ["'none'"],
-        "base-uri": ["'none'"],
-    }
-}
+CONTENT_SECURITY_POLICY = csp.POLICY
+
+# --- logs, metrics ---------------------------------------------------------------------------------------
+logs.configure()
+LOGGING = logs.logging_config(env.str("LOG_LEVEL", default="INFO"))
+DJANGO_STRUCTLOG_CELERY_ENABLED = True
+DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
+METRICS_TOKEN: str = env.str("METRICS_TOKEN", default="")
+
+# --- audit -----------------------------------------------------------------------------------------------
+AUDIT_ANCHOR_FILE: str = env.str("AUDIT_ANCHOR_FILE", default=str(DATA_DIR / "audit" / "anchors.jsonl"))
+# A syslog socket or "host:port"; empty sends nothing.
+AUDIT_ANCHOR_SYSLOG: str = env.str("AUDIT_ANCHOR_SYSLOG", default="")
 
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)
