@@ -6,9 +6,9 @@ made on first use, mode 0600, inside GATEHOUSE_DATA.
 
 from pathlib import Path
 
-from csp.constants import NONCE
 from environ import FileAwareEnv
 
+from portal.core import csp, logs
 from portal.core.secret_files import read_or_make_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -62,6 +62,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "guardian",
     "channels",
+    "django_structlog",
     "portal.core",
     "principals",
     "telemetry",
@@ -71,6 +72,9 @@ INSTALLED_APPS = [
     "portal",
 ]
 MIDDLEWARE = [
+    "portal.core.middleware.RequestIdMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "portal.core.middleware.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -80,6 +84,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "portal.core.middleware.NoStoreMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "portal.urls"
@@ -188,31 +193,29 @@ CHANNEL_LAYERS = (
         }
     }
 )
+# Throttles count in the cache. The embedded profile has one web process, so its memory is shared enough.
 CACHES = {
     "default": (
-        {
-            "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
-            "LOCATION": str(DATA_DIR / "cache"),
-        }
+        {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
         if EMBEDDED
         else {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
     )
 }
 
 # --- content security policy -----------------------------------------------------------------------------
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": ["'none'"],
-        "script-src": ["'self'"],
-        "style-src": ["'self'", NONCE],  # the nonce is for the one stylesheet Plotly fills itself
-        "img-src": ["'self'", "data:", "blob:"],
-        "font-src": ["'self'"],
-        "connect-src": ["'self'"],
-        "form-action": ["'self'"],
-        "frame-ancestors": ["'none'"],
-        "base-uri": ["'none'"],
-    }
-}
+CONTENT_SECURITY_POLICY = csp.POLICY
+
+# --- logs, metrics ---------------------------------------------------------------------------------------
+logs.configure()
+LOGGING = logs.logging_config(env.str("LOG_LEVEL", default="INFO"))
+DJANGO_STRUCTLOG_CELERY_ENABLED = True
+DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
+METRICS_TOKEN: str = env.str("METRICS_TOKEN", default="")
+
+# --- audit -----------------------------------------------------------------------------------------------
+AUDIT_ANCHOR_FILE: str = env.str("AUDIT_ANCHOR_FILE", default=str(DATA_DIR / "audit" / "anchors.jsonl"))
+# A syslog socket or "host:port"; empty sends nothing.
+AUDIT_ANCHOR_SYSLOG: str = env.str("AUDIT_ANCHOR_SYSLOG", default="")
 
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)

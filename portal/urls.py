@@ -1,6 +1,15 @@
+"""Every address of the portal."""
+
 from django.urls import URLPattern, URLResolver, include, path
 
+from portal.api import api
+from portal.core import health
+
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("metrics", health.metrics, name="metrics"),
+    path("api/v1/", api.urls),
     path("", include("portal.dashboard.urls")),
 ]
 

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from structlog.contextvars import get_contextvars
 
 
 def page(
@@ -21,7 +22,7 @@ def page(
         "what": what,
         "kind": kind,
         "remedy": remedy,
-        "request_id": getattr(request, "request_id", ""),
+        "request_id": get_contextvars().get("request_id", ""),
         "frame": "base.html" if signed_in else "base_bare.html",
     }
     return render(request, f"errors/{status}.html", context, status=status)

@@ -174,11 +174,7 @@ def navigation(user: Any, path: str) -> list[Group]:
 
 def _current(path: str) -> str | None:
     names = {item.url_name for _, items in (*OFFICE_NAV, *MEMBER_NAV) for item in items}
-    urls = [
-        url
-        for url in map(url_or_none, names)
-        if url and (path == url or (url != "/" and path.startswith(url)))
-    ]
+    urls = [url for url in map(url_or_none, names) if url and (path == url or (url != "/" and path.startswith(url)))]
     return max(urls, key=len, default=None)
 
 

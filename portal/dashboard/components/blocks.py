@@ -218,9 +218,7 @@ def split_list(content: str, label: str) -> SafeString:
 @register.simple_block_tag
 def split_detail(content: str, labelledby: str) -> SafeString:
     """Hold the detail of a split view, named by its heading's id."""
-    return format_html(
-        '<section class="split-view__detail" aria-labelledby="{}">{}</section>', labelledby, content
-    )
+    return format_html('<section class="split-view__detail" aria-labelledby="{}">{}</section>', labelledby, content)
 
 
 @register.simple_block_tag

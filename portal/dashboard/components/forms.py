@@ -33,6 +33,4 @@ def field(bound: BoundField, why: str = "", full: bool = False) -> SafeString:
 @register.simple_tag
 def form_errors(form: Form) -> SafeString:
     """Draw the summary of several errors with links to their fields, and errors of no field."""
-    return draw(
-        "form_errors", {"form": form, "several": len(form.errors) > 1 or bool(form.non_field_errors())}
-    )
+    return draw("form_errors", {"form": form, "several": len(form.errors) > 1 or bool(form.non_field_errors())})

@@ -67,9 +67,7 @@ def share(
         }
         for row in rows
     ]
-    return draw(
-        "share", {**locals(), "lines": lines, "at": width(reference), "against": formats.percent(reference)}
-    )
+    return draw("share", {**locals(), "lines": lines, "at": width(reference), "against": formats.percent(reference)})
 
 
 @register.simple_block_tag

@@ -59,9 +59,7 @@ def meter(used: float | None, allowed: float | None, label: str, pace: float | N
 @register.simple_tag
 def limit_bar(used: float | None, allowed: float | None) -> SafeString:
     """Draw the short bar beside a running time and its limit; both stand in the cell as text."""
-    return _two(
-        fill_of(formats.share_of(used, allowed)), "meter__track", formats.share_of(used, allowed), "lim"
-    )
+    return _two(fill_of(formats.share_of(used, allowed)), "meter__track", formats.share_of(used, allowed), "lim")
 
 
 @register.simple_tag
@@ -85,9 +83,7 @@ def _two(fill: str, track: str, share: float | None, css: str) -> SafeString:
     )  # fmt: skip
 
 
-def spark_path(
-    values: Sequence[float | None], wide: float = 100, high: float = 22, pad: float = 2
-) -> list[str]:
+def spark_path(values: Sequence[float | None], wide: float = 100, high: float = 22, pad: float = 2) -> list[str]:
     """Return "x,y" points of a sparkline in a `wide` × `high` box; absent values leave their place out."""
     known = [v for v in values if v is not None]
     if len(known) < 2:

@@ -80,9 +80,7 @@ def data_table(
             **{key: value for key, value in locals().items() if key not in {"context", "request"}},
             "heads": heads(request, columns, sort),
             "export_links": exports_of(request, exports, noun),
-            "previous": query(request, page=page.previous_page_number())
-            if page and page.has_previous()
-            else "",
+            "previous": query(request, page=page.previous_page_number()) if page and page.has_previous() else "",
             "next": query(request, page=page.next_page_number()) if page and page.has_next() else "",
         },
     )
@@ -115,9 +113,7 @@ def _kept(request: HttpRequest | None, content: str) -> list[tuple[str, str]]:
 
 
 @register.simple_tag(takes_context=True)
-def seg(
-    context: Context, param: str, label: str, options: Sequence[Any], current: str | None = None
-) -> SafeString:
+def seg(context: Context, param: str, label: str, options: Sequence[Any], current: str | None = None) -> SafeString:
     """Draw segmented links of one parameter: options are (value, words) or (value, words, count)."""
     request = context.get("request")
     chosen = current if current is not None else (request.GET.get(param, "") if request else "")
@@ -161,9 +157,7 @@ def view_url(context: Context) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def statebar(
-    context: Context, items: Sequence[Any], label: str = "Jobs by state", param: str = "state"
-) -> SafeString:
+def statebar(context: Context, items: Sequence[Any], label: str = "Jobs by state", param: str = "state") -> SafeString:
     """Draw counts by state that are also filters: items {state, label, count, when, share}."""
     request = context.get("request")
     chosen = set((request.GET.get(param, "") if request else "").split(",")) - {""}

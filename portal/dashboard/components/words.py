@@ -58,9 +58,7 @@ def facility_zone() -> ZoneInfo:
 
 
 @register.simple_tag
-def moment(
-    value: dt.datetime | dt.date | None, form: str = "auto", now: dt.datetime | None = None
-) -> SafeString | str:
+def moment(value: dt.datetime | dt.date | None, form: str = "auto", now: dt.datetime | None = None) -> SafeString | str:
     """Write a <time> in the facility's zone; forms as in `formats.moment`, bare dates as 31 Oct 2026."""
     if value is None:
         return formats.ABSENT
@@ -69,10 +67,7 @@ def moment(
         return format_html('<time datetime="{}">{}</time>', value.isoformat(), text)
     text = formats.moment(value, now or timezone.now(), facility_zone(), form)
     stamp = value.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    title = (
-        formats.moment(value, value, facility_zone(), "date")
-        + f", {value.astimezone(facility_zone()):%H:%M %Z}"
-    )
+    title = formats.moment(value, value, facility_zone(), "date") + f", {value.astimezone(facility_zone()):%H:%M %Z}"
     return format_html('<time datetime="{}" title="{}">{}</time>', stamp, title, text)
 
 
