@@ -34,3 +34,15 @@ def field(bound: BoundField, why: str = "", full: bool = False) -> SafeString:
 def form_errors(form: Form) -> SafeString:
     """Draw the summary of several errors with links to their fields, and errors of no field."""
     return draw("form_errors", {"form": form, "several": len(form.errors) > 1 or bool(form.non_field_errors())})
+
+
+@register.filter
+def first_line(text: object) -> str:
+    """Return a choice's name: its label up to the line break."""
+    return str(text).partition("\n")[0]
+
+
+@register.filter
+def second_line(text: object) -> str:
+    """Return what a choice means: its label after the line break."""
+    return str(text).partition("\n")[2]

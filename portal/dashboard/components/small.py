@@ -147,3 +147,21 @@ def _clock(css: str, part: int, words: str, due: dt.datetime) -> SafeString:
         '{}<span class="sr">, due {}</span></span>',
         css, part, words, moment(due, "when"),
     )  # fmt: skip
+
+
+@register.simple_block_tag
+def budget(
+    content: str, used: float, allowed: float, unit: str, url: str = "", left: str = "", label: str = ""
+) -> SafeString:
+    """Draw used of allowed; the block says when it is full again."""
+    rest = left or f"{_plain(max(allowed - used, 0))} left"
+    words = label or f"{_plain(used)} of {_plain(allowed)} {unit} used"
+    return format_html(
+        '<div class="budget"><span class="big">{} of {} {}</span><span class="muted">{}</span>{}'
+        '<span class="help">{}</span></div>',
+        fig_html(_plain(used), url), _plain(allowed), unit, rest, meter(used, allowed, words), content,
+    )  # fmt: skip
+
+
+def _plain(value: float) -> str:
+    return formats.count(value, 0 if float(value).is_integer() else 1)
