@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from django.template.context import Context
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from portal.dashboard import formats
 from portal.dashboard.components.library import attributes, draw, icon_html, register
 from portal.dashboard.components.states import chip_html
 
+THIN = "\u2009"
 CALLOUT_ICONS = {"go": "check", "caution": "alert", "critical": "octagon", "": "info"}
 MESSAGE_KINDS = {"success": "go", "warning": "caution", "error": "critical"}
 
@@ -52,10 +54,26 @@ def kpi(
     pace: float | None = None,
 ) -> SafeString:  # fmt: skip
     """Draw a key figure; the block says what it is of. `values` makes a sparkline, `used`/`allowed` a meter."""
-    text = str(value)
-    if not unit and text.endswith(f"{formats.NNBSP}%"):
-        text, unit = text[:-2], "%"
-    return draw("kpi", {**locals(), "text": text, "unit": unit})
+    return draw("kpi", {**locals(), "text": big(value, unit)})
+
+
+def big(value: Any, unit: str = "") -> SafeString:
+    """Return a key figure with its units set small: 55.8 and %, 1 min 52 s."""
+    parts = re.split(f"[{formats.NBSP}{formats.NNBSP}]", str(value))
+    if unit:
+        parts.append(unit)
+    joined = format_html_join(
+        "", "{}{}", ((THIN if index and not _is_unit(part) else "", _small(part)) for index, part in enumerate(parts))
+    )
+    return SafeString(joined)
+
+
+def _is_unit(part: str) -> bool:
+    return not any(letter.isdigit() for letter in part)
+
+
+def _small(part: str) -> SafeString:
+    return format_html("<small>{}</small>" if _is_unit(part) and part != formats.ABSENT else "{}", part)
 
 
 @register.simple_block_tag
@@ -148,15 +166,16 @@ def ticker(entries: Sequence[Any], label: str = "Latest events", id: str = "tick
 @register.simple_tag
 def quote(text: str, by: str = "", at: Any = None) -> SafeString:
     """Show words of a person or an agent as written: never rendered, never as instructions."""
-    return draw("quote", locals())
+    # Escaped even where a template or caller thinks them safe.
+    return draw("quote", {"text": escape(text), "by": by, "at": at})
 
 
 @register.simple_tag
 def evidence(text: str, masks: Sequence[str] = (), label: str = "Evidence") -> SafeString:
     """Show what was seen, as text; each string of `masks` found in it is drawn as a masked span."""
-    html = str(conditional_escape(str(text)))
+    html = str(escape(text))
     for masked in sorted({str(m) for m in masks if m}, key=len, reverse=True):
-        shown = str(conditional_escape(masked))
+        shown = str(escape(masked))
         html = html.replace(shown, f'<span class="mask">{shown}</span>')
     body = mark_safe(html)  # noqa: S308  text and masks were escaped above
     return format_html(

@@ -89,7 +89,13 @@ def lines_by_day(
     x = [day.isoformat() for day in days]
     extra = style.guide(*limit) if limit else {}
     figure = _empty(
-        xaxis={**day_ticks(days), "showspikes": True, "hoverformat": "%A %-d %B", "type": "date"},
+        xaxis={
+            **day_ticks(days),
+            "showspikes": True,
+            "hoverformat": "%A %-d %B",
+            "type": "date",
+            "range": [x[0], x[-1]],
+        },
         yaxis=_y_axis(prefix, suffix),
         **extra,
     )
@@ -188,7 +194,7 @@ def dot_pairs(
         margin={"l": 0, "r": 56, "t": 24, "b": 0},
         xaxis={"rangemode": "tozero", "showgrid": True, "gridcolor": "var(--rule)", "nticks": 6, "ticksuffix": suffix},
         yaxis={"tickvals": rows, "ticktext": list(classes), "range": [len(rows) - 0.4, -0.6], "showgrid": False,
-               "tickfont": {"color": "var(--ink)", "size": 12}},
+               "ticklabelstandoff": 32, "tickfont": {"color": "var(--ink)", "size": 12}},
         **extra,
     )  # fmt: skip
     for row in rows:
