@@ -8,6 +8,7 @@ another, the lines are set aside together: never a guess.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from telemetry.engine.slurm.columns import Plan, first_fault, resembles_record, split_ways
 from telemetry.engine.slurm.errors import FieldError, RowError
@@ -19,8 +20,7 @@ AMBIGUOUS_SPLIT = "Several ways to cut the row at its separators make every type
 AMBIGUOUS_RECORD = "These lines can be read as one record or as several"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A physical line, cut at every separator; `outcome` where it stands for itself."""
 
     line: Line

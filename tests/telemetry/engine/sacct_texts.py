@@ -3,10 +3,10 @@
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
-COLUMNS = (
-    "JobID JobIDRaw User JobName Account Partition QOS State Submit Eligible Start End Elapsed Timelimit Comment "
-    "NNodes NCPUS ReqCPUS ReqMem AllocTRES NodeList WorkDir UID SubmitLine ExitCode"
-).split()
+COLUMNS = str.split(
+    "JobID JobIDRaw User JobName Account Partition QOS State Submit Eligible Start End Elapsed Timelimit "
+    "Comment NNodes NCPUS ReqCPUS ReqMem AllocTRES NodeList WorkDir UID SubmitLine ExitCode"
+)
 NOW_S = 1_790_000_000
 
 GOOD = {
