@@ -66,7 +66,11 @@ class SacctReader:
             row = self._row(line)
             full = len(group) >= MAX_LINES_OF_RECORD or size + len(line.text) > MAX_BYTES_OF_RECORD
             if group and (row is None or row.outcome is not None or full):
-                yield from self._settle(group)
+                if len(group) == 1 and group[0].outcome is not None:
+                    self.offset, self.next_line = group[0].line.end, line.number
+                    yield group[0].outcome
+                else:
+                    yield from self._settle(group)
                 group, size = [], 0
             if row is not None:
                 group.append(row)
