@@ -76,11 +76,7 @@ def prorate(elapsed_s: int, pieces: Sequence[Piece]) -> list[Piece]:
 
 def histogram_bucket(elapsed_s: int) -> int:
     """Find the runtime bucket of a job: 0 for 0 s, i for (edge[i-1], edge[i]], the last for longer ones."""
-    return (
-        RUNTIME_BUCKETS - 1
-        if elapsed_s > RUNTIME_EDGES_S[-1]
-        else bisect_right(RUNTIME_EDGES_S, elapsed_s - 1)
-    )
+    return RUNTIME_BUCKETS - 1 if elapsed_s > RUNTIME_EDGES_S[-1] else bisect_right(RUNTIME_EDGES_S, elapsed_s - 1)
 
 
 def share_within(counts: Sequence[int], limit_s: int) -> float | None:

@@ -26,9 +26,9 @@ class RollupDayQuerySet(models.QuerySet["RollupDay"]):
 class RollupDay(models.Model):
     """What one user did on one UTC day under one lab, partition, QoS, actor and harness.
 
-    Seconds are each job's elapsed time within the day (spread evenly over its span where it was suspended). Submissions count on the day of submit; everything named
-    `ended_…`, the waits and the runtime histogram count a job once, on the day it ended. A record that stands for
-    several array tasks counts as that many.
+    Seconds are each job's elapsed time within the day (spread evenly over its span where it was suspended).
+    Submissions count on the day of submit; everything named `ended_…`, the waits and the runtime histogram count a
+    job once, on the day it ended. A record that stands for several array tasks counts as that many.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)

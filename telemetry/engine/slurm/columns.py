@@ -47,10 +47,7 @@ STRONG: dict[str, Check] = {
     **dict.fromkeys(_words("jobid jobidraw"), parse_job_id),
     **dict.fromkeys(_words("submit eligible start end"), parse_time),
     **dict.fromkeys(
-        _words(
-            "elapsed timelimit cputime totalcpu usercpu systemcpu suspended reserved planned resvcpu "
-            "plannedcpu"
-        ),
+        _words("elapsed timelimit cputime totalcpu usercpu systemcpu suspended reserved planned resvcpu plannedcpu"),
         parse_duration,
     ),
     **dict.fromkeys(_words("exitcode derivedexitcode"), parse_exit_code),

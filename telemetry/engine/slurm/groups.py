@@ -67,9 +67,7 @@ def explain(plan: Plan, rows: Sequence[Row]) -> Rejected:
         return Rejected(number, "too_few_columns", f"{found} values for {width} columns", raw, len(rows))
     if found == width and fault is not None:
         return Rejected(number, fault.code, fault.detail, raw, len(rows))
-    return Rejected(
-        number, "no_valid_split", "No way to cut the row makes every column valid", raw, len(rows)
-    )
+    return Rejected(number, "no_valid_split", "No way to cut the row makes every column valid", raw, len(rows))
 
 
 def resolve(plan: Plan, builder: RowBuilder, rows: Sequence[Row]) -> Iterator[Outcome]:

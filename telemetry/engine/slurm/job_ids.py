@@ -26,9 +26,7 @@ class JobId(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Say whether the id is a job's own number, without array, heterogeneous part or step."""
-        return (
-            self.array_task is None and self.array_spec is None and self.het_offset is None and not self.step
-        )
+        return self.array_task is None and self.array_spec is None and self.het_offset is None and not self.step
 
 
 def parse_job_id(text: str) -> JobId:

@@ -142,9 +142,7 @@ class RowBuilder:
             nodes, cpus = nodes or asked.nodes or 0, cpus or req_cpus
         mem_bytes = _memory(alloc, asked, memory, nodes, cpus)
         holder = alloc if started or alloc_tres else asked
-        return (nodes, cpus, req_cpus, holder.gpus, holder.gpu_types, mem_bytes), (
-            req_mem if memory.overflow else ""
-        )
+        return (nodes, cpus, req_cpus, holder.gpus, holder.gpu_types, mem_bytes), (req_mem if memory.overflow else "")
 
 
 def _place(shown: JobId) -> _Place:

@@ -43,8 +43,7 @@ STATES = frozenset(
 )
 ENDED_STATES = frozenset(
     _words(
-        "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED "
-        "REVOKED TIMEOUT"
+        "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT"
     )
 )
 # Records that closed one stretch of a job that goes on elsewhere: they hold usage and an end, but the job
@@ -165,9 +164,7 @@ def parse_tres(text: str) -> Tres:
 
 
 def _tres_of(values: dict[str, str]) -> Tres:
-    typed = {
-        n.removeprefix("gres/gpu:"): parse_count(v) for n, v in values.items() if n.startswith("gres/gpu:")
-    }
+    typed = {n.removeprefix("gres/gpu:"): parse_count(v) for n, v in values.items() if n.startswith("gres/gpu:")}
     total = parse_count(values.get("gres/gpu", ""))
     for name, value in values.items():
         if name in ("billing", "energy"):
