@@ -147,6 +147,8 @@ LANGUAGE_CODE = "en"
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "portal" / "static"]
 STATIC_ROOT = DATA_DIR / "static"
+if EMBEDDED:
+    STATIC_ROOT.mkdir(exist_ok=True)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
