@@ -46,6 +46,8 @@ SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+# Marks every page "Demo data" where the rows are invented.
+DEMO: bool = env.bool("GATEHOUSE_DEMO", default=False)
 # How many proxies stand before the portal; the client address is taken that many entries from the right.
 PROXY_COUNT: int = env.int("GATEHOUSE_PROXY_COUNT", default=0)
 NINJA_NUM_PROXIES = PROXY_COUNT
@@ -98,6 +100,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "portal.dashboard.shell.shell",
             ],
         },
     },
@@ -130,6 +133,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+CSRF_FAILURE_VIEW = "portal.dashboard.errors.csrf_failed"
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
@@ -146,7 +150,6 @@ LANGUAGE_CODE = "en"
 
 # --- static files ----------------------------------------------------------------------------------------
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "portal" / "static"]
 STATIC_ROOT = DATA_DIR / "static"
 if EMBEDDED:
     STATIC_ROOT.mkdir(exist_ok=True)
