@@ -6,8 +6,10 @@ made on first use, mode 0600, inside GATEHOUSE_DATA.
 
 from pathlib import Path
 
+from celery.schedules import crontab
 from environ import FileAwareEnv
 
+from portal.core import csp, logs
 from portal.core.secret_files import read_or_make_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -44,6 +46,8 @@ SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+# Marks every page "Demo data" where the rows are invented.
+DEMO: bool = env.bool("GATEHOUSE_DEMO", default=False)
 # How many proxies stand before the portal; the client address is taken that many entries from the right.
 PROXY_COUNT: int = env.int("GATEHOUSE_PROXY_COUNT", default=0)
 NINJA_NUM_PROXIES = PROXY_COUNT
@@ -59,6 +63,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "guardian",
     "channels",
+    "django_structlog",
     "portal.core",
     "principals",
     "telemetry",
@@ -68,6 +73,9 @@ INSTALLED_APPS = [
     "portal",
 ]
 MIDDLEWARE = [
+    "portal.core.middleware.RequestIdMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "portal.core.middleware.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -77,6 +85,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "portal.core.middleware.NoStoreMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "portal.urls"
@@ -91,6 +100,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "portal.dashboard.shell.shell",
             ],
         },
     },
@@ -106,6 +116,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-65536;",
     }
+    # Tests run on a file too: a shared in-memory database locks tables in its own way.
+    DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
 else:
     DATABASES["default"]["CONN_MAX_AGE"] = 60
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
@@ -113,11 +125,15 @@ else:
 # --- people ----------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "principals.User"
 ANONYMOUS_USER_NAME = None  # guardian would otherwise create an active user row of that name
-AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "guardian.backends.ObjectPermissionBackend"]
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "guardian.backends.ObjectPermissionBackend",
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+CSRF_FAILURE_VIEW = "portal.dashboard.errors.csrf_failed"
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
@@ -134,8 +150,9 @@ LANGUAGE_CODE = "en"
 
 # --- static files ----------------------------------------------------------------------------------------
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "portal" / "static"]
 STATIC_ROOT = DATA_DIR / "static"
+if EMBEDDED:
+    STATIC_ROOT.mkdir(exist_ok=True)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
@@ -167,7 +184,11 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_TIME_LIMIT = 3600
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {}
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
+    "seal-audit": {"task": "portal.core.tasks.seal_audit", "schedule": 5.0},
+    "anchor-audit": {"task": "portal.core.tasks.anchor_audit", "schedule": crontab(minute="0")},
+    "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
+}
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 
 CHANNEL_LAYERS = (
@@ -180,28 +201,29 @@ CHANNEL_LAYERS = (
         }
     }
 )
+# Throttles count in the cache. The embedded profile has one web process, so its memory is shared enough.
 CACHES = {
     "default": (
-        {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": str(DATA_DIR / "cache")}
+        {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
         if EMBEDDED
         else {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
     )
 }
 
 # --- content security policy -----------------------------------------------------------------------------
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": ["'none'"],
-        "script-src": ["'self'"],
-        "style-src": ["'self'"],  # the nonce for Plotly's one stylesheet is added by portal.core.csp
-        "img-src": ["'self'", "data:", "blob:"],
-        "font-src": ["'self'"],
-        "connect-src": ["'self'"],
-        "form-action": ["'self'"],
-        "frame-ancestors": ["'none'"],
-        "base-uri": ["'none'"],
-    }
-}
+CONTENT_SECURITY_POLICY = csp.POLICY
+
+# --- logs, metrics ---------------------------------------------------------------------------------------
+logs.configure()
+LOGGING = logs.logging_config(env.str("LOG_LEVEL", default="INFO"))
+DJANGO_STRUCTLOG_CELERY_ENABLED = True
+DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
+METRICS_TOKEN: str = env.str("METRICS_TOKEN", default="")
+
+# --- audit -----------------------------------------------------------------------------------------------
+AUDIT_ANCHOR_FILE: str = env.str("AUDIT_ANCHOR_FILE", default=str(DATA_DIR / "audit" / "anchors.jsonl"))
+# A syslog socket or "host:port"; empty sends nothing.
+AUDIT_ANCHOR_SYSLOG: str = env.str("AUDIT_ANCHOR_SYSLOG", default="")
 
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)

@@ -1,3 +1,19 @@
-from django.urls import URLPattern, URLResolver
+"""Every address of the portal."""
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from django.urls import URLPattern, URLResolver, include, path
+
+from portal.api import api
+from portal.core import health
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("metrics", health.metrics, name="metrics"),
+    path("api/v1/", api.urls),
+    path("", include("principals.urls")),
+    path("", include("portal.dashboard.urls")),
+]
+
+handler403 = "portal.dashboard.errors.forbidden"
+handler404 = "portal.dashboard.errors.not_found"
+handler500 = "portal.dashboard.errors.failed"

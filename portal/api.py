@@ -1,0 +1,66 @@
+"""The REST API: one NinjaAPI, bearer tokens only. Each app brings a router; failures are problem+json."""
+
+import structlog
+from django.core.exceptions import RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+
+from portal.core import problems
+from portal.core.errors import DomainError
+from portal.me import router as me_router
+
+log = structlog.get_logger(__name__)
+
+api = NinjaAPI(
+    title="Gatehouse",
+    version="1",
+    description="What a coding agent, its harness and site automation ask of an HPC facility.",
+    urls_namespace="api-1",
+    docs_url=None,
+)
+
+
+@api.exception_handler(DomainError)
+def _domain_error(request: HttpRequest, error: DomainError) -> HttpResponse:
+    return problems.from_error(error)
+
+
+@api.exception_handler(ValidationError)
+def _validation_error(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    errors = [
+        {"where": ".".join(str(part) for part in item.get("loc", ())), "message": str(item.get("msg", ""))}
+        for item in error.errors
+    ]
+    return problems.problem_response(
+        status=422,
+        title="Invalid",
+        code="invalid",
+        detail="; ".join(f"{item['where']}: {item['message']}" for item in errors[:5]),
+        remedy="Send what the OpenAPI document describes.",
+        errors=errors,
+    )
+
+
+@api.exception_handler(HttpError)
+def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
+    return problems.plain(error.status_code)
+
+
+@api.exception_handler(Http404)
+def _not_found(request: HttpRequest, error: Http404) -> HttpResponse:
+    return problems.plain(404)
+
+
+@api.exception_handler(RequestDataTooBig)
+def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+    return problems.plain(413)
+
+
+@api.exception_handler(Exception)
+def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
+    log.exception("api_failure", exc_info=error)
+    return problems.plain(500)
+
+
+api.add_router("", me_router, tags=["principals"])

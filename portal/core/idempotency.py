@@ -1,0 +1,84 @@
+"""Idempotency keys: the first answer to a write is kept, and given again to a retry (after pretix's design)."""
+
+import hashlib
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+
+from portal.core import clock
+from portal.core.errors import Conflict, Invalid
+from portal.core.models import IdempotencyKey
+
+HEADER = "HTTP_IDEMPOTENCY_KEY"
+KEPT = timedelta(days=1)
+# A first call that took longer than this died on the way; the retry may run.
+ABANDONED = timedelta(minutes=5)
+# Answers that say "later" or "not my fault" are forgotten, so that the retry is tried.
+FORGOTTEN = frozenset({409, 413, 429, 500, 502, 503})
+
+
+def run_once(request: HttpRequest, owner: str, act: Callable[[], HttpResponse]) -> HttpResponse:
+    """Run `act`, or give the kept answer of an earlier call with the same key, owner, path and body.
+
+    Errors: 409 while the first call runs, 422 where the key was used for something else.
+    """
+    key = request.META.get(HEADER, "")
+    if not key:
+        return act()
+    if len(key) > 200:
+        raise Invalid("The Idempotency-Key is longer than 200 characters.", code="idempotency_key_too_long")
+    digest = hashlib.sha256(request.body).hexdigest()
+    row, kept = _claim(request, owner, key, digest)
+    if kept is not None:
+        return kept
+    try:
+        response = act()
+    except BaseException:
+        IdempotencyKey.objects.filter(pk=row.pk).delete()
+        raise
+    if response.status_code in FORGOTTEN or response.streaming:
+        IdempotencyKey.objects.filter(pk=row.pk).delete()
+        return response
+    IdempotencyKey.objects.filter(pk=row.pk).update(
+        state=IdempotencyKey.State.DONE, status=response.status_code,
+        content_type=response.get("Content-Type", ""), body=response.content,
+    )  # fmt: skip
+    return response
+
+
+def _claim(request: HttpRequest, owner: str, key: str, digest: str) -> tuple[IdempotencyKey, HttpResponse | None]:
+    now = clock.now()
+    stale = IdempotencyKey.objects.filter(owner=owner, key=key)
+    stale.filter(created__lt=now - KEPT).delete()
+    stale.filter(state=IdempotencyKey.State.RUNNING, created__lt=now - ABANDONED).delete()
+    try:
+        with transaction.atomic():
+            row = IdempotencyKey.objects.create(
+                owner=owner,
+                key=key,
+                method=request.method or "",
+                path=request.path_info[:300],
+                body_digest=digest,
+            )
+        return row, None
+    except IntegrityError:
+        row = IdempotencyKey.objects.get(owner=owner, key=key)
+    if (row.method, row.path, row.body_digest) != (request.method, request.path_info[:300], digest):
+        raise Invalid(
+            "This Idempotency-Key was used for another request.",
+            code="idempotency_key_reused",
+            remedy="Use a new key for a new request.",
+        )
+    if row.state == IdempotencyKey.State.RUNNING:
+        raise Conflict("The first request with this key still runs.", code="in_progress", retry_after_s=1)
+    response = HttpResponse(bytes(row.body), status=row.status or 200, content_type=row.content_type)
+    response["Idempotency-Replayed"] = "true"
+    return row, response
+
+
+def prune() -> int:
+    """Delete keys past their keeping time; return how many."""
+    deleted, _ = IdempotencyKey.objects.filter(created__lt=clock.now() - KEPT).delete()
+    return deleted

@@ -1,0 +1,39 @@
+"""Leases: exactly one process does a thing, on any database, without a lock that outlives it."""
+
+import os
+import secrets
+import socket
+from datetime import timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from portal.core import clock
+from portal.core.models import Lease
+
+
+def holder_name() -> str:
+    """Return a name for this process that no other process has."""
+    return f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def take(name: str, holder: str, *, seconds: float) -> bool:
+    """Take or renew the lease `name` for `holder`; say whether it is held. One row decides."""
+    now = clock.now()
+    until = now + timedelta(seconds=seconds)
+    free = Lease.objects.filter(Q(holder=holder) | Q(until__lt=now), name=name)
+    if free.update(holder=holder, until=until):
+        return True
+    if Lease.objects.filter(name=name).exists():
+        return False
+    try:
+        with transaction.atomic():
+            Lease.objects.create(name=name, holder=holder, until=until)
+    except IntegrityError:
+        return False
+    return True
+
+
+def release(name: str, holder: str) -> None:
+    """Give the lease back, where it is still ours."""
+    Lease.objects.filter(name=name, holder=holder).delete()

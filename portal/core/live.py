@@ -1,0 +1,98 @@
+"""The outbox of live events: written with the change they tell of, numbered after commit, read by a tail a process."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import transaction
+from django.db.models import Min
+
+from portal.core import clock
+from portal.core.models import Counter, LiveEvent, LiveEventTopic
+
+SEQUENCE = "live"
+NUMBER_CHUNK = 2000
+KEPT_DAYS = 7
+# History and back-fill are no news (DESIGN, "How data flows").
+NEWS_MAX_AGE = timedelta(minutes=15)
+NUDGE_GROUP = "live.nudge"
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What is to be told: a name (`job.ended`), who may hear it (topics), and the facts."""
+
+    name: str
+    topics: tuple[str, ...]
+    payload: dict[str, Any] = field(default_factory=dict)
+    at: datetime = field(default_factory=clock.now)
+
+
+def is_news(at: datetime) -> bool:
+    """Say whether something that happened at `at` is recent enough to be told."""
+    return clock.now() - at <= NEWS_MAX_AGE
+
+
+def announce(news: Iterable[News]) -> int:
+    """Write live events in the caller's transaction; after commit nudge the tails. Return how many were written."""
+    items = list(news)
+    if not items:
+        return 0
+    events = LiveEvent.objects.bulk_create(
+        LiveEvent(at=item.at, name=item.name, payload=item.payload, topics=list(item.topics)) for item in items
+    )
+    LiveEventTopic.objects.bulk_create(
+        LiveEventTopic(event=event, topic=topic) for event in events for topic in event.topics
+    )
+    transaction.on_commit(nudge, robust=True)
+    return len(events)
+
+
+def nudge() -> None:
+    """Wake the tails. A lost nudge costs at most one poll interval: events are read from the table."""
+    layer = get_channel_layer()
+    if layer is not None:
+        async_to_sync(layer.group_send)(NUDGE_GROUP, {"type": "live.nudge"})
+
+
+def number_committed(*, limit: int = NUMBER_CHUNK) -> int:
+    """Give the next positions to committed rows that have none; return how many. The counter's row is the lock."""
+    if not LiveEvent.objects.filter(seq=None).exists():
+        return 0
+    with transaction.atomic():
+        Counter.objects.get_or_create(name=SEQUENCE)
+        counter = Counter.objects.select_for_update().get(name=SEQUENCE)
+        ids = list(LiveEvent.objects.filter(seq=None).order_by("id").values_list("id", flat=True)[:limit])
+        events = [LiveEvent(id=pk, seq=counter.value + place) for place, pk in enumerate(ids, start=1)]
+        LiveEvent.objects.bulk_update(events, ["seq"], batch_size=400)
+        Counter.objects.filter(name=SEQUENCE).update(value=counter.value + len(ids))
+    return len(ids)
+
+
+def newest_seq() -> int:
+    """Return the position of the newest numbered event, 0 where there is none."""
+    counter = Counter.objects.filter(name=SEQUENCE).first()
+    return counter.value if counter else 0
+
+
+def oldest_kept_seq() -> int:
+    """Return the lowest position still kept; a cursor more than one below it must resync."""
+    return LiveEvent.objects.exclude(seq=None).aggregate(low=Min("seq"))["low"] or newest_seq() + 1
+
+
+def after(cursor: int, *, topics: Iterable[str] | None = None, limit: int = 200) -> list[LiveEvent]:
+    """Return events past `cursor` in order; only those of `topics` where given (an empty set gives none)."""
+    events = LiveEvent.objects.filter(seq__gt=cursor).order_by("seq")
+    if topics is not None:
+        wanted = LiveEventTopic.objects.filter(topic__in=list(topics)).values("event_id")
+        events = events.filter(pk__in=wanted)
+    return list(events[:limit])
+
+
+def prune() -> int:
+    """Delete events past their keeping time; return how many."""
+    deleted, _ = LiveEvent.objects.filter(at__lt=clock.now() - timedelta(days=KEPT_DAYS)).exclude(seq=None).delete()
+    return deleted

@@ -1,0 +1,28 @@
+"""Fixed-window limits on the shared cache: so many in a minute for one key, then 429 with the seconds to wait."""
+
+import time
+
+from django.core.cache import cache
+
+from portal.core.errors import TooMany
+
+
+def check(name: str, key: str, *, limit: int, window_s: int = 60, remedy: str = "") -> None:
+    """Count one use; raise `TooMany` past `limit` uses in the window."""
+    now = time.time()
+    window = int(now // window_s)
+    counter = f"throttle:{name}:{key}:{window}"
+    if cache.add(counter, 1, timeout=window_s * 2):
+        return
+    try:
+        used = cache.incr(counter)
+    except ValueError:  # the window ended between the two calls
+        cache.set(counter, 1, timeout=window_s * 2)
+        return
+    if used > limit:
+        wait = int((window + 1) * window_s - now) + 1
+        raise TooMany(
+            f"{limit} requests in {window_s} s are used.",
+            retry_after_s=wait,
+            remedy=remedy or "Wait as long as Retry-After says; subscribe to events instead of asking again.",
+        )

@@ -1,0 +1,24 @@
+"""Rows of `principals`: people, labs, clusters and their accounts, agents, sessions, tokens, holds."""
+
+from principals.models.agents import Agent, AgentApproval, AgentSession
+from principals.models.clusters import Association, Cluster, ClusterUser, SlurmAccount
+from principals.models.holds import Hold
+from principals.models.people import Lab, LabMembership, User
+from principals.models.tokens import AgentToken, ServiceAccount, ServiceToken
+
+__all__ = [
+    "Agent",
+    "AgentApproval",
+    "AgentSession",
+    "AgentToken",
+    "Association",
+    "Cluster",
+    "ClusterUser",
+    "Hold",
+    "Lab",
+    "LabMembership",
+    "ServiceAccount",
+    "ServiceToken",
+    "SlurmAccount",
+    "User",
+]

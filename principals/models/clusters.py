@@ -1,0 +1,80 @@
+"""Clusters and the names Slurm knows on them: users, accounts, associations."""
+
+from typing import Self
+
+from django.db import models
+
+from portal.core import clock
+from principals.actors import Actor
+from principals.models.people import Lab, User
+
+
+class Cluster(models.Model):
+    """A Slurm cluster."""
+
+    name = models.SlugField(max_length=40, unique=True)
+    is_demo = models.BooleanField(default=False)
+    created = models.DateTimeField(default=clock.now)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SlurmAccount(models.Model):
+    """A Slurm account on a cluster, and the lab that pays for it."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="accounts")
+    name = models.CharField(max_length=64)
+    lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="accounts")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="principals_slurmaccount_name")]
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.cluster_id}"
+
+
+class ClusterUserQuerySet(models.QuerySet["ClusterUser"]):
+    """Login names, as somebody may see them."""
+
+    def visible_to(self, actor: Actor) -> Self:
+        """Staff see all; everyone else the names that are their own."""
+        if actor.sees_facility:
+            return self
+        return self.filter(user=actor.user) if actor.user else self.none()
+
+
+class ClusterUser(models.Model):
+    """A login name on a cluster, and the person it belongs to where known."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="cluster_users")
+    login = models.CharField(max_length=64)
+    user = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="cluster_users")
+
+    objects = ClusterUserQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "login"], name="principals_clusteruser_login")]
+
+    def __str__(self) -> str:
+        return self.login
+
+
+class Association(models.Model):
+    """Slurm's permission of a user to charge an account (sacctmgr(1), "associations")."""
+
+    cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="associations")
+    account = models.ForeignKey(SlurmAccount, on_delete=models.CASCADE, related_name="associations")
+    partition = models.CharField(max_length=64, default="", blank=True)  # empty: any partition
+    qos = models.JSONField(default=list, blank=True)
+    is_default = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster_user", "account", "partition"], name="principals_association_user_account"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster_user} → {self.account}"

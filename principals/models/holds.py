@@ -1,0 +1,56 @@
+"""Holds: the only way any app stops a principal."""
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+
+from portal.core import clock
+
+
+class HoldQuerySet(models.QuerySet["Hold"]):
+    """Holds by their effect."""
+
+    def in_force(self) -> Self:
+        """Those neither lifted nor lapsed."""
+        return self.filter(Q(until=None) | Q(until__gt=clock.now()), lifted_at=None)
+
+    def on(self, subject_kind: str, subject_id: int) -> Self:
+        """Those placed on one subject."""
+        return self.filter(subject_kind=subject_kind, subject_id=subject_id)
+
+
+class Hold(models.Model):
+    """A reason why a subject may not act, with what would lift it. Holds stand side by side."""
+
+    class Subject(models.TextChoices):
+        USER = "user", "Person"
+        LAB = "lab", "Lab"
+        AGENT = "agent", "Agent"
+        SERVICE = "service", "Service"
+
+    class Kind(models.TextChoices):
+        AUP = "aup", "Acceptable use"
+        CONTAINMENT = "containment", "Containment"
+        SUSPENSION = "suspension", "Suspension"
+        FLOOD = "flood", "Flood"
+
+    subject_kind = models.CharField(max_length=8, choices=Subject.choices)
+    subject_id = models.BigIntegerField()
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    code = models.CharField(max_length=40)
+    reason = models.CharField(max_length=500)
+    remedy = models.CharField(max_length=500, default="", blank=True)
+    placed_by = models.CharField(max_length=150)
+    placed_at = models.DateTimeField(default=clock.now)
+    until = models.DateTimeField(null=True, blank=True)
+    lifted_at = models.DateTimeField(null=True, blank=True)
+    lifted_by = models.CharField(max_length=150, default="", blank=True)
+
+    objects = HoldQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["subject_kind", "subject_id", "lifted_at"], name="principals_hold_subject")]
+
+    def __str__(self) -> str:
+        return f"{self.code} on {self.subject_kind} {self.subject_id}"

@@ -1,0 +1,140 @@
+"""Who may do what. The only module that knows django-guardian.
+
+Lists are scoped by `visible_to(actor)` on the querysets; this module answers whether an actor may *act*, and builds the
+actor from a person, a token or the system.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from guardian.shortcuts import assign_perm, get_objects_for_user, remove_perm
+
+from portal.core.actors import ActorRef
+from portal.core.errors import NotAllowed
+from principals.actors import Actor
+from principals.models import Agent, AgentToken, Lab, LabMembership, ServiceAccount, ServiceToken, User
+
+LOOK_AT_LAB = "principals.look_at_lab"
+MANAGING_ROLES = frozenset({LabMembership.Role.PI, LabMembership.Role.MANAGER})
+
+
+def actor_for_user(user: User) -> Actor:
+    """Return the actor of a signed-in person: two queries, whatever the size of the facility."""
+    roles = dict(LabMembership.objects.filter(user=user).values_list("lab_id", "role"))
+    granted = get_objects_for_user(user, LOOK_AT_LAB, klass=Lab, accept_global_perms=False, with_superuser=False)
+    return Actor(
+        ref=ActorRef(kind="user", id=str(user.pk), label=user.username),
+        user=user,
+        is_research_computing=user.is_research_computing,
+        is_infosec=user.is_infosec,
+        is_auditor=user.is_auditor,
+        member_lab_ids=frozenset(roles),
+        managed_lab_ids=frozenset(lab for lab, role in roles.items() if role in MANAGING_ROLES),
+        pi_lab_ids=frozenset(lab for lab, role in roles.items() if role == LabMembership.Role.PI),
+        granted_lab_ids=frozenset(granted.values_list("pk", flat=True)),
+    )
+
+
+def actor_for_agent(token: AgentToken) -> Actor:
+    """Return the actor of an agent's token: its owner's person, none of its owner's roles."""
+    agent = token.agent
+    # `lab:read` is the explicit grant by which an agent sees its lab's jobs, not only its owner's.
+    granted = frozenset({agent.lab_id}) if "lab:read" in token.scopes else frozenset()
+    return Actor(
+        ref=ActorRef(kind="agent", id=str(agent.pk), label=agent.name, on_behalf_of=agent.owner.username),
+        user=agent.owner,
+        agent=agent,
+        token_key=token.key,
+        scopes=frozenset(token.scopes),
+        member_lab_ids=frozenset({agent.lab_id}),
+        granted_lab_ids=granted,
+    )
+
+
+def actor_for_service(token: ServiceToken) -> Actor:
+    """Return the actor of a piece of site automation."""
+    service: ServiceAccount = token.service
+    return Actor(
+        ref=ActorRef(kind="service", id=str(service.pk), label=service.name),
+        service=service,
+        token_key=token.key,
+        scopes=frozenset(token.scopes),
+    )
+
+
+# --- what each verb needs --------------------------------------------------------------------------------
+def _manages(actor: Actor, lab_id: int) -> bool:
+    return actor.is_person and lab_id in actor.managed_lab_ids
+
+
+def _staff(actor: Actor, _: Any) -> bool:
+    return actor.is_system or (actor.is_person and actor.is_research_computing)
+
+
+def _infosec(actor: Actor, _: Any) -> bool:
+    return actor.is_system or (actor.is_person and actor.is_infosec)
+
+
+def _looks_everywhere(actor: Actor, _: Any) -> bool:
+    return actor.sees_facility
+
+
+def _lab_manager_or_staff(actor: Actor, lab: Lab) -> bool:
+    return _staff(actor, lab) or _manages(actor, lab.pk)
+
+
+def _lab_member(actor: Actor, lab: Lab) -> bool:
+    return actor.is_person and lab.pk in actor.member_lab_ids
+
+
+def _answers_for(actor: Actor, agent: Agent) -> bool:
+    return actor.is_person and (agent.owner_id == actor.user.pk or _manages(actor, agent.lab_id))  # type: ignore[union-attr]
+
+
+def _agent_manager_or_staff(actor: Actor, agent: Agent) -> bool:
+    return _staff(actor, agent) or _infosec(actor, agent) or _answers_for(actor, agent)
+
+
+def _approves_for_lab(actor: Actor, agent: Agent) -> bool:
+    return _manages(actor, agent.lab_id)
+
+
+RULES: dict[str, Callable[[Actor, Any], bool]] = {
+    "facility.look": _looks_everywhere,
+    "facility.run": _staff,
+    "lab.look": lambda actor, lab: actor.sees_facility or lab.pk in (actor.member_lab_ids | actor.granted_lab_ids),
+    "lab.look_at_jobs": lambda actor, lab: actor.sees_facility or lab.pk in actor.visible_lab_ids,
+    "lab.manage": _lab_manager_or_staff,
+    "agent.register": _lab_member,
+    "agent.approve_for_lab": _approves_for_lab,
+    "agent.approve_for_facility": _staff,
+    "agent.issue_token": _answers_for,
+    "agent.revoke_token": _agent_manager_or_staff,
+    "agent.suspend": _agent_manager_or_staff,
+    "agent.resume": _agent_manager_or_staff,
+    "agent.retire": _agent_manager_or_staff,
+    "hold.place": lambda actor, subject: _staff(actor, subject) or _infosec(actor, subject),
+    "service.manage": _staff,
+}
+
+
+def can(actor: Actor, verb: str, obj: Any = None) -> bool:
+    """Say whether `actor` may do `verb` to `obj`. An unknown verb is a programming error and raises KeyError."""
+    return RULES[verb](actor, obj)
+
+
+def require(actor: Actor, verb: str, obj: Any = None, *, remedy: str = "") -> None:
+    """Raise `NotAllowed` unless `actor` may do `verb` to `obj`."""
+    if not can(actor, verb, obj):
+        raise NotAllowed(f"{actor.ref.label or 'You'} may not do this ({verb}).", code="not_allowed", remedy=remedy)
+
+
+# --- explicit grants -------------------------------------------------------------------------------------
+def grant_look_at_lab(user: User, lab: Lab) -> None:
+    """Let a person outside a lab look at its agents and jobs."""
+    assign_perm(LOOK_AT_LAB, user, lab)
+
+
+def withdraw_look_at_lab(user: User, lab: Lab) -> None:
+    """Take that grant back."""
+    remove_perm(LOOK_AT_LAB, user, lab)
