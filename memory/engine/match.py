@@ -94,9 +94,7 @@ class LessonIndex:
         words_by_kernel: dict[str, set[str]] = {}
         for candidate in candidates:
             signature = candidate.signature or sign(candidate.text)
-            entry = _Entry(
-                candidate.key, signature, trigrams_of(signature.kernel), words_of(signature.normalised)
-            )
+            entry = _Entry(candidate.key, signature, trigrams_of(signature.kernel), words_of(signature.normalised))
             index.entries.append(entry)
             words_by_kernel.setdefault(signature.exact, set()).update(entry.words)
         for words in words_by_kernel.values():
