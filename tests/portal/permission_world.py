@@ -9,6 +9,7 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
     "lab": lambda cast: cast.lab.name,
     "cluster": lambda cast: cast.cluster.name,
+    "figure": lambda cast: "by-day",
 }
 
 
