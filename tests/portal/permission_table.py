@@ -75,6 +75,9 @@ PAGES: list[Row] = [
     Row("GET", "/healthz", 200),
     Row("GET", "/readyz", 200),
     Row("GET", "/metrics", 403, {"staff": 200}),
+    Row("POST", "/theme/", 400),  # open to everybody; an empty form names no theme
+    Row("GET", "/dev/components/", 404),  # only where DEBUG is on
+    Row("GET", "/dev/components/figure/{figure}/", 404),
 ]
 
 OPERATIONS: list[Row] = [

@@ -11,6 +11,7 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
+    "figure": lambda cast: "by-day",
 }
 
 
