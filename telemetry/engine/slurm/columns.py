@@ -62,11 +62,12 @@ STRONG: dict[str, Check] = {
     "reqmem": parse_memory,
     "state": parse_state,
 }
+# Never empty in any row, of a job or a step: what makes a split certain between two free columns.
+FILLED = frozenset(_words("jobid jobidraw state submit start end elapsed exitcode"))
 COMMAND = (
     "TZ=UTC sacct -a -D -P -S now-1days --format="
-    "JobID,JobIDRaw,User,JobName,Account,Group,Cluster,Partition,QOS,State,Submit,Eligible,Start,End,Elapsed,"
-    "Timelimit,Comment,NNodes,NCPUS,ReqCPUS,ReqMem,AllocTRES,ReqTRES,NodeList,WorkDir,UID,SubmitLine,"
-    "ExitCode"
+    "JobID,JobIDRaw,User,JobName,Account,Group,Cluster,Partition,QOS,Eligible,Start,End,Elapsed,Timelimit,"
+    "Comment,Submit,NNodes,NCPUS,ReqCPUS,ReqMem,AllocTRES,ReqTRES,NodeList,UID,WorkDir,State,SubmitLine,ExitCode"
 )
 MAX_EXTRA_SEPARATORS = 2000
 
@@ -75,6 +76,15 @@ def _check_word(text: str) -> None:
     if "\n" in text or "\ufffd" in text:
         code = "invalid_utf8" if "\ufffd" in text else "bad_word"
         raise FieldError(code, f"{text[:60]!r} cannot stand here")
+
+
+def _filled(parse: Check) -> Check:
+    def check(text: str) -> object:
+        if not text:
+            raise FieldError("empty_value", "there is no value")
+        return parse(text)
+
+    return check
 
 
 def _check_empty(text: str) -> None:
@@ -130,7 +140,7 @@ def _check_of(key: str) -> Check | None:
     if not key:
         return _check_empty
     if key in STRONG:
-        return STRONG[key]
+        return _filled(STRONG[key]) if key in FILLED else STRONG[key]
     return _check_word if key in WORDS or key.endswith("raw") or key.endswith("id") else None
 
 

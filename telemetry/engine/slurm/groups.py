@@ -158,6 +158,6 @@ def _bad_row(row: Row) -> bool:
 ROW_FAULTS = frozenset(
     str.split(
         "bad_job_id bad_time bad_duration bad_memory bad_count bad_tres unknown_state bad_exit_code bad_word "
-        "invalid_utf8 no_valid_split"
+        "invalid_utf8 no_valid_split empty_value"
     )
 )
