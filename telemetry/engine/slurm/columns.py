@@ -172,12 +172,16 @@ def split_ways(plan: Plan, fields: Sequence[str]) -> tuple[int, list[str]]:
     free = len(plan.blocks) - 1
     if spare < 0 or spare > MAX_EXTRA_SEPARATORS or (not free and spare):
         return 0, []
-    if not _block_fits(plan, fields, plan.blocks[0], 0):
+    if not block_fits(plan, fields, plan.blocks[0], 0) or not block_fits(
+        plan, fields, plan.blocks[-1], spare
+    ):
         return 0, []
     ways, steps = [1] + [0] * spare, []
     for k in range(1, free + 1):
         shifts = range(spare + 1) if k < free else (spare,)
-        fits = [s for s in shifts if _block_fits(plan, fields, plan.blocks[k], s)]
+        fits = [s for s in shifts if block_fits(plan, fields, plan.blocks[k], s)]
+        if not fits:
+            return 0, []
         ways, origin = _advance(ways, fits)
         steps.append(origin)
     count = ways[spare]
@@ -196,7 +200,8 @@ def _advance(ways: list[int], fits: Sequence[int]) -> tuple[list[int], list[int]
     return after, origin
 
 
-def _block_fits(plan: Plan, fields: Sequence[str], block: tuple[int, int], shift: int) -> bool:
+def block_fits(plan: Plan, fields: Sequence[str], block: tuple[int, int], shift: int) -> bool:
+    """Say whether a run of typed columns is valid when every value stands `shift` places further on."""
     try:
         for i in range(*block):
             plan.checks[i](fields[i + shift])  # type: ignore[misc]

@@ -2,13 +2,16 @@ import io
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 
-from telemetry.engine.slurm.columns import COMMAND
+from telemetry.engine.slurm import groups
+from telemetry.engine.slurm.columns import COMMAND, Plan
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.lines import MAX_LINE_BYTES
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected, StepSeen, campaign_of, content_digest
+from telemetry.engine.slurm.rows import RowBuilder
 from telemetry.engine.slurm.sacct_text import MAX_LINES_OF_RECORD, SacctReader
 from tests.telemetry.engine.sacct_texts import COLUMNS, NOW_S, many_rows, row, text
 from tests.telemetry.engine.shared import shared_file
@@ -222,6 +225,21 @@ def test_a_free_last_column_ends_where_the_next_record_begins() -> None:
     ]
 
 
+def test_records_of_many_lines_follow_each_other() -> None:
+    names = ["a\n" * lines for lines in (60, 60, 3, 40, 1, 60)]
+    outcomes = read(
+        text(*[row(JobID=str(n), JobIDRaw=str(n), JobName=name) for n, name in enumerate(names, 1)])
+    )
+    assert [o.job_name for o in outcomes if isinstance(o, JobRecord)] == names
+
+
+def test_a_record_that_may_go_on_beyond_its_limit_is_set_aside() -> None:
+    columns = (*COLUMNS[:-2], "ExitCode", "SubmitLine")
+    long = row(columns, SubmitLine="sbatch --wrap " + "line\n" * 100)
+    outcomes = read(text(long, row(columns, JobID="102", JobIDRaw="102"), columns=columns))
+    assert codes(outcomes) == ["record_too_long", "too_few_columns", "JobRecord"]
+
+
 def test_a_separator_between_two_neighbouring_free_columns_is_never_guessed() -> None:
     columns = (*COLUMNS, "AdminComment", "StdOut")
     outcomes = read(text(row() + "|one|two|three", row() + "|one|two", columns=columns))
@@ -288,6 +306,23 @@ def test_lines_that_never_make_a_record_are_let_go_in_bounded_groups() -> None:
     assert sum(o.lines for o in rejected) == 1000
     assert max(o.lines for o in rejected) <= MAX_LINES_OF_RECORD
     assert codes(outcomes).count("JobRecord") == 2
+
+
+def test_tangled_text_is_given_up_in_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+    judge = groups.judge
+
+    def counting(plan: Plan, builder: RowBuilder, fields: list[str], *rest: Any) -> Outcome | None:
+        tried.append(len(fields))
+        return judge(plan, builder, fields, *rest)
+
+    monkeypatch.setattr(groups, "judge", counting)
+    start, tail = row().split("|")[:5], row().split("|")[-8:]
+    tangle = "|".join([*start, *tail])
+    outcomes = read(text(*[tangle] * 64, row(JobID="102", JobIDRaw="102")))
+    assert sum(o.lines for o in outcomes if isinstance(o, Rejected)) == 64
+    assert codes(outcomes)[-1] == "JobRecord"
+    assert 0 < sum(tried) < 2 * groups.MAX_TRIED_SEPARATORS
 
 
 def test_zero_bytes_are_named_and_kept_out() -> None:

@@ -14,9 +14,9 @@ from tests.telemetry.engine.shared import shared_file
 
 GOOD = (
     "163485|163485|hill|focaccia|chestnut|chaff|chaff|45789|noror|380693|2016-12-22T07:15:12|"
-    "2016-12-22T07:15:12|"
-    "2016-12-22T07:15:13|2017-01-01T20:42:19|10-13:27:06|0:0|CANCELLED by 380693|1|12|12|31000Mn|cpu=12,node=1|"
-    "billing=12,cpu=12,gres/gpu=2,mem=31000M,node=1|37-14:00:00|cpn-f11-31|name"
+    "2016-12-22T07:15:12|2016-12-22T07:15:13|2017-01-01T20:42:19|10-13:27:06|0:0|CANCELLED by 380693|"
+    "1|12|12|31000Mn|cpu=12,node=1|billing=12,cpu=12,gres/gpu=2,mem=31000M,node=1|37-14:00:00|"
+    "cpn-f11-31|name"
 )
 
 
