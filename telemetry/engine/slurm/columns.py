@@ -169,9 +169,7 @@ def split_ways(plan: Plan, fields: Sequence[str]) -> tuple[int, list[str]]:
     free = len(plan.blocks) - 1
     if spare < 0 or spare > MAX_EXTRA_SEPARATORS or (not free and spare):
         return 0, []
-    if not block_fits(plan, fields, plan.blocks[0], 0) or not block_fits(
-        plan, fields, plan.blocks[-1], spare
-    ):
+    if not block_fits(plan, fields, plan.blocks[0], 0) or not block_fits(plan, fields, plan.blocks[-1], spare):
         return 0, []
     ways, steps = [1] + [0] * spare, []
     for k in range(1, free + 1):

@@ -107,9 +107,7 @@ def resolve(plan: Plan, builder: RowBuilder, rows: Sequence[Row], *, full: bool 
         return Resolved(outcomes, left)
     if full and outcomes and not left and plan.checks[-1] is None:
         raw = "\n".join(row.line.text for row in rows[start:])
-        outcomes[-1] = Rejected(
-            rows[start].line.number, "record_too_long", RECORD_TOO_LONG, raw, size - start
-        )
+        outcomes[-1] = Rejected(rows[start].line.number, "record_too_long", RECORD_TOO_LONG, raw, size - start)
     return Resolved([*outcomes, *_left_over(plan, left)], [])
 
 

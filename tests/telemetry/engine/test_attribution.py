@@ -14,9 +14,7 @@ def session(
     harness: str = "codex",
     user: str = "ada",
 ) -> Session:
-    return Session(
-        number, user, "agent" if kind == "agent" else "interactive", harness, "login1", start_s, end_s
-    )
+    return Session(number, user, "agent" if kind == "agent" else "interactive", harness, "login1", start_s, end_s)
 
 
 SESSIONS = st.lists(
@@ -81,9 +79,7 @@ def test_of_several_agents_the_last_to_start_answers_and_doubtful_harnesses_stay
 def test_the_order_of_sessions_does_not_matter(sessions: list[Session], rng: object, submit_s: int) -> None:
     shuffled = list(sessions)
     rng.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert attribute(shuffled, user="ada", submit_s=submit_s) == attribute(
-        sessions, user="ada", submit_s=submit_s
-    )
+    assert attribute(shuffled, user="ada", submit_s=submit_s) == attribute(sessions, user="ada", submit_s=submit_s)
 
 
 @given(SESSIONS, st.integers(-5, 700))
@@ -101,9 +97,7 @@ def test_the_index_answers_like_the_plain_search(sessions: list[Session], submit
 
 
 @given(SESSIONS, st.integers(-5, 700), st.integers(0, 700))
-def test_a_late_session_touches_only_jobs_of_its_window(
-    sessions: list[Session], submit_s: int, now_s: int
-) -> None:
+def test_a_late_session_touches_only_jobs_of_its_window(sessions: list[Session], submit_s: int, now_s: int) -> None:
     if not sessions or submit_s > now_s:
         return
     late, earlier = sessions[-1], sessions[:-1]

@@ -92,8 +92,7 @@ def test_byte_order_mark_and_carriage_returns_are_taken_off() -> None:
 
 def test_steps_are_seen_and_counted_apart() -> None:
     steps = [
-        row(JobID=f"101.{s}", JobIDRaw=f"101.{s}", User="", UID="")
-        for s in ("batch", "extern", "0", "interactive")
+        row(JobID=f"101.{s}", JobIDRaw=f"101.{s}", User="", UID="") for s in ("batch", "extern", "0", "interactive")
     ]
     assert Counter(codes(read(text(row(), *steps)))) == {"JobRecord": 1, "StepSeen": 4}
     assert read(text(row(JobID="7_1.batch", JobIDRaw="29.batch", User="")))[0] == StepSeen(29, "batch")
@@ -108,9 +107,7 @@ def test_arrays_and_heterogeneous_jobs_keep_their_places() -> None:
         1,
         1,
     )
-    pending = read_one(
-        text(row(JobID="7_[2-9%3]", JobIDRaw="7", State="PENDING", Start="Unknown", End="Unknown"))
-    )
+    pending = read_one(text(row(JobID="7_[2-9%3]", JobIDRaw="7", State="PENDING", Start="Unknown", End="Unknown")))
     assert (pending.array_job_id, pending.array_task, pending.array_tasks) == (7, None, 8)
     part = read_one(text(row(JobID="50+1", JobIDRaw="51")))
     assert (part.raw_job_id, part.het_job_id, part.het_offset) == (51, 50, 1)
@@ -118,9 +115,7 @@ def test_arrays_and_heterogeneous_jobs_keep_their_places() -> None:
 
 def test_without_the_raw_id_only_plain_jobs_have_a_key() -> None:
     columns = [name for name in COLUMNS if name != "JobIDRaw"]
-    outcomes = read(
-        text(row(columns), row(columns, JobID="7_1"), row(columns, JobID="7.batch"), columns=columns)
-    )
+    outcomes = read(text(row(columns), row(columns, JobID="7_1"), row(columns, JobID="7.batch"), columns=columns))
     assert codes(outcomes) == ["JobRecord", "raw_id_unknown", "StepSeen"]
 
 
@@ -180,9 +175,7 @@ def test_per_node_and_per_cpu_memory_is_made_total_and_garbage_kept_as_text() ->
         ("End", "2026-07-01T10:04:59", "end_before_start"),
     ],
 )
-def test_a_bad_value_is_set_aside_with_its_reason_and_good_neighbours_stay(
-    column: str, value: str, code: str
-) -> None:
+def test_a_bad_value_is_set_aside_with_its_reason_and_good_neighbours_stay(column: str, value: str, code: str) -> None:
     bad = row(**{column: value})
     outcomes = read(text(row(), bad, row(JobID="103", JobIDRaw="103")))
     assert codes(outcomes) == ["JobRecord", code, "JobRecord"]
@@ -227,9 +220,7 @@ def test_a_free_last_column_ends_where_the_next_record_begins() -> None:
 
 def test_records_of_many_lines_follow_each_other() -> None:
     names = ["a\n" * lines for lines in (60, 60, 3, 40, 1, 60)]
-    outcomes = read(
-        text(*[row(JobID=str(n), JobIDRaw=str(n), JobName=name) for n, name in enumerate(names, 1)])
-    )
+    outcomes = read(text(*[row(JobID=str(n), JobIDRaw=str(n), JobName=name) for n, name in enumerate(names, 1)]))
     assert [o.job_name for o in outcomes if isinstance(o, JobRecord)] == names
 
 

@@ -129,13 +129,9 @@ def test_small_cases_agree_with_the_expected_records() -> None:
 def test_arrays_utf8_live_and_unknown_states_of_the_small_cases() -> None:
     folder = "unit_shredder_slurm"
     arrays = [
-        o
-        for o in read_shared(folder, "input", "accounting-logs-with-job-arrays.log")
-        if isinstance(o, JobRecord)
+        o for o in read_shared(folder, "input", "accounting-logs-with-job-arrays.log") if isinstance(o, JobRecord)
     ]
-    expected = json.loads(
-        shared_file("xdmod", folder, "output", "accounting-logs-with-job-arrays.json").read_text()
-    )
+    expected = json.loads(shared_file("xdmod", folder, "output", "accounting-logs-with-job-arrays.json").read_text())
     specs = [job.job_id.partition("_")[2].strip("[]") for job in arrays]
     assert [list(expand_array_spec(spec)) for spec in specs] == expected
     assert [job.array_tasks for job in arrays] == [len(tasks) for tasks in expected]

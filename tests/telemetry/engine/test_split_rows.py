@@ -42,12 +42,8 @@ def told(job: JobRecord) -> dict[str, str]:
     st.sampled_from([COLUMNS, FREE_LAST, NEIGHBOURS, COLUMNS[::-1]]),
 )
 @example([dict.fromkeys(["JobName", "Comment", "WorkDir", "SubmitLine"], "1|1\n1|1")] * 2, FREE_LAST)
-def test_a_row_comes_back_as_written_or_is_set_aside(
-    written: list[dict[str, str]], columns: tuple[str, ...]
-) -> None:
-    rows = [
-        row(columns, JobID=str(n), JobIDRaw=str(n), **fields) for n, fields in enumerate(written, start=1)
-    ]
+def test_a_row_comes_back_as_written_or_is_set_aside(written: list[dict[str, str]], columns: tuple[str, ...]) -> None:
+    rows = [row(columns, JobID=str(n), JobIDRaw=str(n), **fields) for n, fields in enumerate(written, start=1)]
     data = text(*rows, columns=columns)
     outcomes = list(SacctReader(io.BytesIO(data), now_s=NOW_S))
     jobs = [outcome for outcome in outcomes if isinstance(outcome, JobRecord)]
@@ -64,13 +60,7 @@ def test_a_row_comes_back_as_written_or_is_set_aside(
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=400), st.sampled_from([COLUMNS, FREE_LAST]))
 def test_random_bytes_never_break_the_readers(noise: bytes, columns: tuple[str, ...]) -> None:
-    data = (
-        text(row(columns), columns=columns)
-        + noise
-        + b"\n"
-        + row(columns, JobID="9", JobIDRaw="9").encode()
-        + b"\n"
-    )
+    data = text(row(columns), columns=columns) + noise + b"\n" + row(columns, JobID="9", JobIDRaw="9").encode() + b"\n"
     outcomes = list(SacctReader(io.BytesIO(data), now_s=NOW_S))
     assert outcomes
     for reader in (SacctReader, XdmodReader):

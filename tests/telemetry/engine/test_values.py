@@ -95,9 +95,7 @@ def test_tres_prefers_the_total_of_gpus_and_else_sums_the_types() -> None:
     assert values.parse_tres("") == Tres(None, None, None, 0, ())
 
 
-@pytest.mark.parametrize(
-    "text", ["cpu", "cpu=", "cpu=x", "=4", "cpu=1;node=1", "cpu=1,", "mem=1Q", "cpu=1\n"]
-)
+@pytest.mark.parametrize("text", ["cpu", "cpu=", "cpu=x", "=4", "cpu=1;node=1", "cpu=1,", "mem=1Q", "cpu=1\n"])
 def test_what_is_no_tres_list_is_refused(text: str) -> None:
     with pytest.raises(FieldError) as caught:
         values.parse_tres(text)
@@ -117,9 +115,7 @@ def test_states_tell_who_cancelled_and_survive_narrow_columns() -> None:
     assert values.parse_state("OUT_OF_ME+").name == "OUT_OF_MEMORY"
 
 
-@pytest.mark.parametrize(
-    "text", ["FOO", "", "RE+", "completed", "CANCELLED by", "CANCELLED by x", "RUNNING\n", "+"]
-)
+@pytest.mark.parametrize("text", ["FOO", "", "RE+", "completed", "CANCELLED by", "CANCELLED by x", "RUNNING\n", "+"])
 def test_an_unknown_or_ambiguous_state_is_refused(text: str) -> None:
     with pytest.raises(FieldError) as caught:
         values.parse_state(text)
@@ -144,9 +140,7 @@ def test_job_ids_of_every_kind_are_read(text: str, parsed: JobId) -> None:
     assert parse_job_id(text) == parsed
 
 
-@pytest.mark.parametrize(
-    "text", ["", "x", "12_", "12_[]", "12_[a]", "12.", "12 ", "12\n", "12_[5-3]", "12_[1-9:0]"]
-)
+@pytest.mark.parametrize("text", ["", "x", "12_", "12_[]", "12_[a]", "12.", "12 ", "12\n", "12_[5-3]", "12_[1-9:0]"])
 def test_what_is_no_job_id_is_refused(text: str) -> None:
     with pytest.raises(FieldError) as caught:
         parse_job_id(text)
