@@ -18,7 +18,6 @@ from tests.support.capabilities import (  # noqa: F401 - hooks of this run
     pytest_terminal_summary,
 )
 
-
 # Machines differ in speed and are shared: a slow example is no failure.
 hypothesis_settings.register_profile(
     "gatehouse", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
