@@ -11,10 +11,11 @@ from ninja.security import HttpBearer
 
 from portal.core import clock, throttle
 from portal.core.errors import NotAllowed, Unauthenticated
-from principals import permissions
+from principals import permissions, selectors
 from principals.actors import Actor
 from principals.engine import networks, tokens
 from principals.models import Agent, AgentToken, Hold, ServiceToken
+from principals.services.tokens import peppers
 
 REQUESTS_PER_MINUTE = 600
 FAILURES_PER_MINUTE = 60
@@ -23,7 +24,7 @@ _ASK_FOR_ANOTHER = "Ask the person who answers for the agent for a new token."
 
 
 def client_address(request: HttpRequest) -> str:
-    """Return the caller's address: the peer, or as many entries from the right of X-Forwarded-For as there are proxies."""
+    """Return the caller's address: the peer, or X-Forwarded-For counted from the right, one for each proxy."""
     proxies: int = settings.PROXY_COUNT
     if proxies:
         hops = [hop.strip() for hop in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if hop.strip()]
@@ -67,16 +68,16 @@ def actor_for_token(text: str, *, address: str) -> Actor:
     Errors: `Unauthenticated` for a token that is malformed, unknown, revoked or expired; `NotAllowed` with the hold's
     code and remedy where its principal is held, inactive, or comes from elsewhere.
     """
-    parsed = tokens.parse(text)
+    parsed = tokens.parse_token(text)
     if parsed is None:
         raise Unauthenticated("The token is not of our form.", code="token_malformed", remedy=_ASK_FOR_ANOTHER)
-    kind = tokens.TokenKind(parsed.kind)
-    row = _load_agent_token(parsed.key) if kind is tokens.TokenKind.AGENT else _load_service_token(parsed.key)
-    if row is None or not tokens.verify(parsed, row.digest, row.pepper, settings.TOKEN_PEPPERS):
+    load = _load_agent_token if parsed.kind is tokens.TokenKind.AGENT else _load_service_token
+    row = load(parsed.key)
+    if row is None or not tokens.verify_token(parsed, tokens.TokenDigest(row.pepper, row.digest), peppers()):
         raise Unauthenticated("The token is unknown.", code="token_unknown", remedy=_ASK_FOR_ANOTHER)
     if row.state != "active":
         raise Unauthenticated(f"The token is {row.state}.", code=f"token_{row.state}", remedy=_ASK_FOR_ANOTHER)
-    if row.networks and not networks.allows(row.networks, address):
+    if row.networks and not networks.is_allowed(address, networks.parse_networks(row.networks)):
         raise NotAllowed(
             "The token may not be used from this address.", code="address_not_allowed",
             remedy="Use it on the hosts it was made for.",
@@ -85,6 +86,7 @@ def actor_for_token(text: str, *, address: str) -> Actor:
         _require_working(row)
         actor = permissions.actor_for_agent(row)
     else:
+        _require_service_working(row)
         actor = permissions.actor_for_service(row)
     _note_use(row)
     return actor
@@ -112,19 +114,10 @@ def _load_service_token(key: str) -> ServiceToken | None:
     return ServiceToken.objects.filter(key=key).annotate(is_held=held).select_related("service__cluster").first()
 
 
-def holds_on_agent(agent: Agent) -> QuerySet[Hold]:
-    """Return the holds in force that stop an agent: on itself, its owner or its lab."""
-    return Hold.objects.in_force().filter(
-        Q(subject_kind="agent", subject_id=agent.pk)
-        | Q(subject_kind="user", subject_id=agent.owner_id)
-        | Q(subject_kind="lab", subject_id=agent.lab_id)
-    )
-
-
 def _require_working(token: AgentToken) -> None:
     agent = token.agent
     if token.is_held:  # type: ignore[attr-defined]
-        hold = holds_on_agent(agent).order_by("placed_at").first()
+        hold = selectors.holds_on_agent(agent).order_by("placed_at").first()
         if hold is not None:
             raise NotAllowed(hold.reason, code=hold.code, remedy=hold.remedy, extra={"hold": hold.kind})
     if agent.status != Agent.Status.ACTIVE:
@@ -140,6 +133,16 @@ def _require_working(token: AgentToken) -> None:
         )
     if not agent.owner.is_active:
         raise NotAllowed("The person who answers for this agent has left.", code="owner_inactive")
+
+
+def _require_service_working(token: ServiceToken) -> None:
+    service = token.service
+    if not service.is_active:
+        raise NotAllowed(f"The account {service.name} is switched off.", code="service_inactive")
+    if token.is_held:  # type: ignore[attr-defined]
+        hold = Hold.objects.in_force().on("service", service.pk).order_by("placed_at").first()
+        if hold is not None:
+            raise NotAllowed(hold.reason, code=hold.code, remedy=hold.remedy, extra={"hold": hold.kind})
 
 
 def _note_use(token: AgentToken | ServiceToken) -> None:

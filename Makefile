@@ -1,0 +1,68 @@
+# Gatehouse. `make run` starts it, `make test` tests it; the rest serves those who build it.
+SHELL := /bin/sh
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.installed-dev
+BASE_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { echo $$p; break; }; done)
+PYTEST := $(PY) -m pytest -q
+
+.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench clean
+
+run: $(STAMP)
+	@exec $(PY) manage.py run
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(BASE_PYTHON)" || { echo "Gatehouse needs Python 3.11 or newer; this machine has none on its PATH." >&2; exit 1; }
+	@$(BASE_PYTHON) -c 'import sqlite3, sys; v = sqlite3.sqlite_version_info; sys.exit(0 if v >= (3, 35) else f"Gatehouse needs SQLite 3.35 or newer; {sys.executable} has {sqlite3.sqlite_version}.")'
+	@test -x $(PY) || $(BASE_PYTHON) -m venv $(VENV) || { echo "Python's venv module is incomplete here; install the package that brings it (Debian, Ubuntu: python3-venv) and run this again." >&2; rm -rf $(VENV); exit 1; }
+	@echo "Installing into $(VENV) …"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server]'
+	@touch $@
+
+$(DEV_STAMP): $(STAMP)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server,services,dev]'
+	@touch $@
+
+# Services that tests and benchmarks need are started by tests/support/services.py, where their programs are installed.
+test: $(DEV_STAMP)
+	@$(PY) -m tests.support.services -- $(MAKE) --no-print-directory lint test-fast test-postgres
+
+test-fast:
+	$(PYTEST) -n 2 --dist loadgroup -m "not soak and not slurm" tests
+
+test-postgres:
+	@if [ -n "$$TEST_DATABASE_URL" ]; then \
+		DATABASE_URL="$$TEST_DATABASE_URL" $(PYTEST) -n 2 --dist loadgroup -m "sql and not soak and not slurm" tests; \
+	elif [ "$$REQUIRE_ALL" = 1 ]; then echo "PostgreSQL is missing." >&2; exit 1; \
+	else echo "PostgreSQL is missing: its half of the suite was skipped."; fi
+
+test-slurm: $(DEV_STAMP)
+	$(PYTEST) -m slurm tests
+
+soak: $(DEV_STAMP)
+	@$(PY) -m tests.support.services -- $(PYTEST) -m soak tests
+
+lint: $(DEV_STAMP)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-logo
+	git ls-files -z -- 'templates/*.html' | xargs -0 -r $(VENV)/bin/djade --check --target-version 5.2
+	$(PY) manage.py makemigrations --check --dry-run
+	$(PY) -m tests.support.file_lengths
+
+format: $(DEV_STAMP)
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+	git ls-files -z -- 'templates/*.html' | xargs -0 -r $(VENV)/bin/djade --target-version 5.2
+
+bench: $(DEV_STAMP)
+	@$(PY) -m tests.bench.ingest
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,44 @@
+"""Reads of `principals` that span models."""
+
+from django.db.models import Q, QuerySet
+
+from principals.engine import tiers
+from principals.models import Agent, AgentApproval, AgentSession, Hold
+
+
+def holds_on_agent(agent: Agent) -> QuerySet[Hold]:
+    """Return the holds in force that stop an agent: on itself, its owner or its lab."""
+    return Hold.objects.in_force().filter(
+        Q(subject_kind="agent", subject_id=agent.pk)
+        | Q(subject_kind="user", subject_id=agent.owner_id)
+        | Q(subject_kind="lab", subject_id=agent.lab_id)
+    )
+
+
+def risk_of(agent: Agent) -> tiers.RiskAssessment:
+    """Assess an agent's risk tier from what its registration says."""
+    return tiers.assess_risk(
+        tiers.RiskInputs(
+            autonomy=tiers.Autonomy(agent.autonomy),
+            uses_gpu=any("gpu" in partition for partition in agent.partitions),
+            hosts=max(1, len(agent.hosts)),
+        )
+    )
+
+
+def approvals_needed(agent: Agent) -> set[str]:
+    """Return the approvals an agent needs: its lab's always, staff's above the standard tier."""
+    needed = {str(AgentApproval.Kind.LAB)}
+    if risk_of(agent).tier is not tiers.Tier.STANDARD:
+        needed.add(str(AgentApproval.Kind.STAFF))
+    return needed
+
+
+def approvals_missing(agent: Agent) -> set[str]:
+    """Return the approvals an agent still lacks."""
+    return approvals_needed(agent) - set(agent.approvals.values_list("kind", flat=True))
+
+
+def current_session(agent: Agent) -> AgentSession | None:
+    """Return the newest session of an agent that has not ended."""
+    return agent.sessions.filter(ended=None).order_by("-started").first()

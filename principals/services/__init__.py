@@ -1,0 +1,44 @@
+"""Verbs of `principals`, called through this module: `principal_services.issue_token(actor=…, …)`."""
+
+from principals.services.agents import (
+    approve_agent,
+    register_agent,
+    renew_agent,
+    resume_agent,
+    retire_agent,
+    suspend_agent,
+)
+from principals.services.directory import Directory, add_lab_member, ensure_cluster
+from principals.services.holds import lift_hold, lift_holds, place_hold
+from principals.services.sessions import DeclaredSession, record_sessions
+from principals.services.tokens import (
+    IssuedToken,
+    create_service_account,
+    issue_agent_token,
+    issue_service_token,
+    revoke_agent_token,
+    revoke_service_token,
+)
+
+__all__ = [
+    "DeclaredSession",
+    "Directory",
+    "IssuedToken",
+    "add_lab_member",
+    "approve_agent",
+    "create_service_account",
+    "ensure_cluster",
+    "issue_agent_token",
+    "issue_service_token",
+    "lift_hold",
+    "lift_holds",
+    "place_hold",
+    "record_sessions",
+    "register_agent",
+    "renew_agent",
+    "resume_agent",
+    "retire_agent",
+    "revoke_agent_token",
+    "revoke_service_token",
+    "suspend_agent",
+]

@@ -1,0 +1,197 @@
+"""Registering, approving, suspending and retiring agents."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db import IntegrityError, transaction
+
+from portal.core import audit, clock, live
+from portal.core.errors import Conflict, Invalid, NotAllowed
+from principals import events, permissions, selectors
+from principals.actors import SYSTEM_ACTOR, Actor
+from principals.engine import agents as agent_rules
+from principals.engine.harnesses import known_harnesses
+from principals.models import Agent, AgentApproval, AgentToken, Hold, Lab, LabMembership, User
+from principals.services.holds import lift_holds, place_hold
+
+LONGEST_REGISTRATION = timedelta(days=366)
+AUP_REQUIRED = "aup_required"
+AGENT_SUSPENDED = "agent_suspended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """What a registration says of an agent."""
+
+    name: str
+    harness: str
+    purpose: str
+    expires: datetime
+    autonomy: str = Agent.Autonomy.SUPERVISED
+    hosts: list[str] = field(default_factory=list)
+    partitions: list[str] = field(default_factory=list)
+
+
+def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registration) -> Agent:
+    """Register an agent for `owner` in `lab`. It is born held until the AUP is accepted for it.
+
+    Registered by the PI or a lab manager it is approved for the lab at once; a risk tier above standard also waits for
+    staff. Errors: `Invalid` with the field in `extra["field"]`, `NotAllowed` for people outside the lab.
+    """
+    permissions.require(actor, "agent.register", lab, remedy="Ask a PI or manager of this lab.")
+    _validate(lab, owner, registration)
+    manages = permissions.can(actor, "lab.manage", lab)
+    if actor.user != owner and not manages:
+        raise NotAllowed("Only a PI or lab manager registers an agent for somebody else.", code="not_manager")
+    with transaction.atomic():
+        try:
+            with transaction.atomic():
+                agent = Agent.objects.create(
+                    lab=lab, owner=owner, requested_by=actor.user, name=registration.name,
+                    harness=registration.harness, purpose=registration.purpose, expires=registration.expires,
+                    autonomy=registration.autonomy, hosts=registration.hosts, partitions=registration.partitions,
+                )  # fmt: skip
+        except IntegrityError as error:
+            raise _name_taken(registration.name) from error
+        _record(actor, agent, "agent.register", after={"name": agent.name, "owner": owner.username})
+        place_hold(
+            actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
+            code=AUP_REQUIRED, reason=f"The acceptable-use policy is not accepted for {agent.name}.",
+            remedy="Its owner, PI or lab manager accepts it on My lab.",
+        )  # fmt: skip
+        if manages and actor.is_person and lab.pk in actor.managed_lab_ids:
+            approve_agent(actor=actor, agent=agent)
+    return agent
+
+
+def _validate(lab: Lab, owner: User, registration: Registration) -> None:
+    taken = set(Agent.objects.values_list("name", flat=True))
+    if problem := agent_rules.name_problem(registration.name, taken):
+        raise Invalid(problem, code="agent_name", extra={"field": "name"})
+    if registration.harness not in known_harnesses():
+        raise Invalid("This harness is not in the catalogue.", code="harness_unknown", extra={"field": "harness"})
+    if not registration.purpose.strip():
+        raise Invalid("Say in a sentence or two what it is for.", code="purpose_missing", extra={"field": "purpose"})
+    if registration.autonomy not in Agent.Autonomy.values:
+        raise Invalid("Choose supervised or unattended.", code="autonomy_unknown", extra={"field": "autonomy"})
+    if not LabMembership.objects.filter(lab=lab, user=owner, user__is_active=True).exists():
+        raise Invalid("Its owner must belong to the lab.", code="owner_outside_lab", extra={"field": "owner"})
+    now = clock.now()
+    if not now < registration.expires <= now + LONGEST_REGISTRATION:
+        raise Invalid("Choose an end within a year from now.", code="expiry_out_of_range", extra={"field": "expires"})
+
+
+def _name_taken(name: str) -> Invalid:
+    taken = set(Agent.objects.values_list("name", flat=True))
+    problem = agent_rules.name_problem(name, taken) or "This name is taken."
+    return Invalid(problem, code="agent_name", extra={"field": "name"})
+
+
+def approve_agent(*, actor: Actor, agent: Agent) -> Agent:
+    """Approve an agent for the lab or, as staff, for the facility; it becomes active once every approval is there."""
+    kinds = [
+        kind
+        for kind, verb in (
+            (AgentApproval.Kind.LAB, "agent.approve_for_lab"),
+            (AgentApproval.Kind.STAFF, "agent.approve_for_facility"),
+        )
+        if permissions.can(actor, verb, agent)
+    ]
+    if not kinds:
+        raise NotAllowed("Only its PI, a lab manager or staff approve an agent.", code="not_approver")
+    if agent.status != Agent.Status.REQUESTED:
+        raise Conflict(f"{agent.name} is {agent.get_status_display().lower()}, not requested.", code="not_requested")
+    with transaction.atomic():
+        for kind in kinds:
+            _, new = AgentApproval.objects.get_or_create(agent=agent, kind=kind, defaults={"by": actor.user})
+            if new:
+                _record(actor, agent, "agent.approve", after={"approval": kind})
+        if not selectors.approvals_missing(agent):
+            _move(actor, agent, new=Agent.Status.ACTIVE, verb="agent.activate", reason="every approval is given")
+    return agent
+
+
+def suspend_agent(*, actor: Actor, agent: Agent, reason: str, until: datetime | None = None) -> Agent:
+    """Stop an agent at once: its tokens answer 403 and its sockets close. Jobs in Slurm go on."""
+    permissions.require(actor, "agent.suspend", agent)
+    _require_reason(reason)
+    with transaction.atomic():
+        _move(actor, agent, new=Agent.Status.SUSPENDED, verb="agent.suspend", reason=reason)
+        place_hold(
+            actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.SUSPENSION,
+            code=AGENT_SUSPENDED, reason=f"{agent.name} is suspended: {reason}"[:500], until=until,
+            remedy="Whoever suspended it, its PI or staff can resume it on its page.",
+        )  # fmt: skip
+    return agent
+
+
+def resume_agent(*, actor: Actor, agent: Agent, reason: str) -> Agent:
+    """Let a suspended agent work again. Other holds (containment, AUP) stay."""
+    permissions.require(actor, "agent.resume", agent)
+    _require_reason(reason)
+    with transaction.atomic():
+        _move(actor, agent, new=Agent.Status.ACTIVE, verb="agent.resume", reason=reason)
+        lift_holds(
+            actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.SUSPENSION,
+            reason=reason,
+        )  # fmt: skip
+    return agent
+
+
+def retire_agent(*, actor: Actor, agent: Agent, reason: str) -> Agent:
+    """End an agent for good; its tokens are revoked with it."""
+    permissions.require(actor, "agent.retire", agent)
+    with transaction.atomic():
+        _move(actor, agent, new=Agent.Status.RETIRED, verb="agent.retire", reason=reason)
+        AgentToken.objects.filter(agent=agent, revoked_at=None).update(
+            revoked_at=clock.now(), revoked_by=actor.ref.label
+        )
+    return agent
+
+
+def renew_agent(*, actor: Actor, agent: Agent, expires: datetime) -> Agent:
+    """Extend an agent's registration, at most a year from now."""
+    permissions.require(actor, "agent.issue_token", agent)
+    now = clock.now()
+    if not now < expires <= now + LONGEST_REGISTRATION:
+        raise Invalid("Choose an end within a year from now.", code="expiry_out_of_range", extra={"field": "expires"})
+    with transaction.atomic():
+        before = {"expires": agent.expires}
+        agent.expires = expires
+        agent.save(update_fields=["expires"])
+        _record(actor, agent, "agent.renew", before=before, after={"expires": expires})
+    return agent
+
+
+def _require_reason(reason: str) -> None:
+    if not reason.strip():
+        raise Invalid("A reason is needed.", code="reason_missing", extra={"field": "reason"})
+
+
+def _move(actor: Actor, agent: Agent, *, new: str, verb: str, reason: str) -> None:
+    old = agent.status
+    allowed = agent_rules.find_transition(agent_rules.AgentStatus(old), agent_rules.AgentStatus(new))
+    if allowed is None or not agent.move(old=old, new=new):
+        raise Conflict(f"{agent.name} is {old} and cannot become {new}.", code="agent_state")
+    _record(actor, agent, verb, before={"status": old}, after={"status": new}, reason=reason)
+    payload = events.AgentChanged(agent=agent.name, status=new, reason=reason)
+    topics = (f"agent:{agent.pk}", f"lab:{agent.lab_id}", "facility:principals")
+    live.announce([live.News(name=events.AGENT_CHANGED, topics=topics, payload=dict(payload))])
+    agent_id = agent.pk
+    transaction.on_commit(partial(events.agent_status_changed.send_robust, Agent, agent_id=agent_id, status=new))
+
+
+def _record(
+    actor: Actor,
+    agent: Agent,
+    verb: str,
+    *,
+    before: dict[str, object] | None = None,
+    after: dict[str, object] | None = None,
+    reason: str = "",
+) -> None:
+    audit.record(
+        actor=actor.ref, verb=verb, object_kind="agent", object_id=agent.pk, object_label=agent.name,
+        lab_id=agent.lab_id, before=before, after=after, reason=reason,
+    )  # fmt: skip

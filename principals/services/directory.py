@@ -1,0 +1,67 @@
+"""Names that telemetry brings: clusters, login names, Slurm accounts and the labs that pay for them."""
+
+from django.db import transaction
+
+from portal.core import audit
+from principals import permissions
+from principals.actors import Actor
+from principals.models import Cluster, ClusterUser, Lab, LabMembership, SlurmAccount, User
+
+
+def ensure_cluster(name: str, *, is_demo: bool = False) -> Cluster:
+    """Return the cluster of that name, made on first use."""
+    return Cluster.objects.get_or_create(name=name, defaults={"is_demo": is_demo})[0]
+
+
+class Directory:
+    """Row ids of the names on one cluster, made on first use and remembered: a look-up per name, not per job.
+
+    An account seen for the first time gets a lab of its own name, which people can be added to later.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._users: dict[str, int] = dict(cluster.cluster_users.values_list("login", "id"))
+        self._accounts: dict[str, tuple[int, int]] = {
+            name: (pk, lab) for name, pk, lab in cluster.accounts.values_list("name", "id", "lab_id")
+        }
+        self._labs: dict[str, int] = dict(Lab.objects.values_list("name", "id"))
+
+    def user_id(self, login: str) -> int:
+        """Return the id of a login name (`ClusterUser`), tied to the person who signs in under it, if any."""
+        known = self._users.get(login)
+        if known is None:
+            person = User.objects.filter(username=login).first()
+            row, _ = ClusterUser.objects.get_or_create(cluster=self.cluster, login=login, defaults={"user": person})
+            known = self._users[login] = row.pk
+        return known
+
+    def lab_id(self, name: str) -> int:
+        """Return the id of the lab of that name."""
+        known = self._labs.get(name)
+        if known is None:
+            lab, _ = Lab.objects.get_or_create(name=name, defaults={"title": name, "is_demo": self.cluster.is_demo})
+            known = self._labs[name] = lab.pk
+        return known
+
+    def account_ids(self, name: str) -> tuple[int, int]:
+        """Return (account id, lab id) of a Slurm account."""
+        known = self._accounts.get(name)
+        if known is None:
+            row, _ = SlurmAccount.objects.get_or_create(
+                cluster=self.cluster, name=name, defaults={"lab_id": self.lab_id(name)}
+            )
+            known = self._accounts[name] = (row.pk, row.lab_id)
+        return known
+
+
+def add_lab_member(*, actor: Actor, lab: Lab, user: User, role: str) -> LabMembership:
+    """Give a person a place in a lab, or change it."""
+    permissions.require(actor, "lab.manage", lab)
+    with transaction.atomic():
+        membership, _ = LabMembership.objects.update_or_create(lab=lab, user=user, defaults={"role": role})
+        audit.record(
+            actor=actor.ref, verb="lab.add_member", object_kind="lab", object_id=lab.pk, object_label=lab.name,
+            lab_id=lab.pk, after={"user": user.username, "role": role},
+        )  # fmt: skip
+    return membership

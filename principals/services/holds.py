@@ -1,0 +1,82 @@
+"""Holds: placed and lifted here by whatever app has a reason to stop a principal."""
+
+from datetime import datetime
+from functools import partial
+
+from django.db import transaction
+
+from portal.core import audit, clock, live
+from portal.core.errors import Conflict
+from principals import events, permissions
+from principals.actors import Actor
+from principals.models import Agent, Hold
+
+
+def place_hold(
+    *,
+    actor: Actor,
+    subject_kind: str,
+    subject_id: int,
+    kind: str,
+    code: str,
+    reason: str,
+    remedy: str = "",
+    until: datetime | None = None,
+) -> Hold:
+    """Stop a principal until the hold is lifted or lapses. An equal hold in force is returned, not doubled."""
+    permissions.require(actor, "hold.place", (subject_kind, subject_id))
+    with transaction.atomic():
+        standing = Hold.objects.in_force().on(subject_kind, subject_id).filter(kind=kind, code=code).first()
+        if standing is not None:
+            return standing
+        hold = Hold.objects.create(
+            subject_kind=subject_kind, subject_id=subject_id, kind=kind, code=code,
+            reason=reason, remedy=remedy, until=until, placed_by=actor.ref.label,
+        )  # fmt: skip
+        _tell(actor, hold, verb="hold.place", name=events.HOLD_PLACED, reason=reason)
+    return hold
+
+
+def lift_hold(*, actor: Actor, hold: Hold, reason: str) -> Hold:
+    """Lift one hold. Errors: `Conflict` where it is lifted already."""
+    permissions.require(actor, "hold.place", (hold.subject_kind, hold.subject_id))
+    with transaction.atomic():
+        now = clock.now()
+        lifted = Hold.objects.filter(pk=hold.pk, lifted_at=None).update(lifted_at=now, lifted_by=actor.ref.label)
+        if not lifted:
+            raise Conflict("This hold is lifted already.", code="hold_lifted")
+        hold.lifted_at, hold.lifted_by = now, actor.ref.label
+        _tell(actor, hold, verb="hold.lift", name=events.HOLD_LIFTED, reason=reason)
+    return hold
+
+
+def lift_holds(*, actor: Actor, subject_kind: str, subject_id: int, kind: str, reason: str) -> int:
+    """Lift every hold of one kind on a subject; return how many there were."""
+    standing = list(Hold.objects.in_force().on(subject_kind, subject_id).filter(kind=kind))
+    for hold in standing:
+        lift_hold(actor=actor, hold=hold, reason=reason)
+    return len(standing)
+
+
+def _tell(actor: Actor, hold: Hold, *, verb: str, name: str, reason: str) -> None:
+    audit.record(
+        actor=actor.ref, verb=verb, object_kind=hold.subject_kind, object_id=hold.subject_id,
+        object_label=hold.code, lab_id=_lab_of(hold), reason=reason,
+        after={"code": hold.code, "kind": hold.kind, "until": hold.until},
+    )  # fmt: skip
+    payload = events.HoldChanged(
+        subject_kind=hold.subject_kind, subject_id=hold.subject_id, code=hold.code, reason=hold.reason,
+        remedy=hold.remedy,
+    )  # fmt: skip
+    topics = (f"{hold.subject_kind}:{hold.subject_id}", "facility:principals")
+    live.announce([live.News(name=name, topics=topics, payload=dict(payload))])
+    in_force = name == events.HOLD_PLACED
+    transaction.on_commit(partial(events.hold_changed.send_robust, Hold, hold_id=hold.pk, in_force=in_force))
+
+
+def _lab_of(hold: Hold) -> int | None:
+    if hold.subject_kind == Hold.Subject.LAB:
+        return hold.subject_id
+    if hold.subject_kind == Hold.Subject.AGENT:
+        return Agent.objects.filter(pk=hold.subject_id).values_list("lab_id", flat=True).first()
+    return None

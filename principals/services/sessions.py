@@ -1,0 +1,79 @@
+"""Sessions as collectors and harnesses declare them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q
+
+from principals.models import Agent, AgentSession, Cluster
+from principals.services.directory import Directory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredSession:
+    """A session as it arrives: who (login name), where, with which harness, from when to when."""
+
+    login: str
+    host: str
+    kind: str
+    harness: str
+    started: datetime
+    ended: datetime | None = None
+    campaign: str = ""
+    source: str = "declared"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSession:
+    """What became of one declared session: `created`, `changed` or `unchanged`."""
+
+    row: AgentSession
+    outcome: str
+
+
+def record_sessions(*, cluster: Cluster, sessions: Iterable[DeclaredSession]) -> list[RecordedSession]:
+    """Write declared sessions, one row for each (user, host, kind, harness, start); a later end updates the row.
+
+    A session of a harness is tied to a registered agent where exactly one active agent of that person, harness and
+    host fits; otherwise it stays unregistered.
+    """
+    directory = Directory(cluster)
+    with transaction.atomic():
+        return [_record(cluster, directory, session) for session in sessions]
+
+
+def _record(cluster: Cluster, directory: Directory, declared: DeclaredSession) -> RecordedSession:
+    user_id = directory.user_id(declared.login)
+    row, created = AgentSession.objects.get_or_create(
+        cluster=cluster, cluster_user_id=user_id, host=declared.host, kind=declared.kind,
+        harness=declared.harness, started=declared.started,
+        defaults={
+            "ended": declared.ended, "campaign": declared.campaign, "source": declared.source,
+            "agent": _registered_agent(user_id, declared),
+        },
+    )  # fmt: skip
+    if created:
+        return RecordedSession(row, "created")
+    changes = {
+        name: value
+        for name, value in (("ended", declared.ended), ("campaign", declared.campaign))
+        if value and value != getattr(row, name)
+    }
+    if not changes:
+        return RecordedSession(row, "unchanged")
+    for name, value in changes.items():
+        setattr(row, name, value)
+    row.save(update_fields=list(changes))
+    return RecordedSession(row, "changed")
+
+
+def _registered_agent(cluster_user_id: int, declared: DeclaredSession) -> Agent | None:
+    if declared.kind != AgentSession.Kind.AGENT:
+        return None
+    candidates = Agent.objects.filter(
+        ~Q(status=Agent.Status.RETIRED), owner__cluster_users=cluster_user_id, harness=declared.harness
+    )
+    fitting = [agent for agent in candidates if not agent.hosts or declared.host in agent.hosts]
+    return fitting[0] if len(fitting) == 1 else None

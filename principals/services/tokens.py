@@ -1,0 +1,168 @@
+"""Issuing and revoking tokens. The plain token exists only in what `issue_*` returns."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from portal.core import audit, clock, live
+from portal.core.errors import Conflict, Invalid
+from principals import events, permissions, selectors
+from principals.actors import Actor
+from principals.engine import networks, scopes, tiers, tokens
+from principals.models import Agent, AgentToken, Cluster, ServiceAccount, ServiceToken, User
+
+LONGEST_SERVICE_LIFE = timedelta(days=366)
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """A token just made. `plain` is shown once and kept nowhere."""
+
+    row: AgentToken | ServiceToken
+    plain: str = field(repr=False)
+
+
+def peppers() -> dict[int, bytes]:
+    """Return the configured peppers by number."""
+    return {number: pepper.encode() for number, pepper in settings.TOKEN_PEPPERS.items()}
+
+
+def issue_agent_token(
+    *,
+    actor: Actor,
+    agent: Agent,
+    label: str = "",
+    scope_names: Iterable[str] | None = None,
+    network_ranges: Iterable[str] = (),
+    expires: datetime | None = None,
+) -> IssuedToken:
+    """Issue a token for an active, unheld agent; its life ends with the tier's limit and with the agent's own.
+
+    Errors: `Conflict` while the agent may not work, `Invalid` for unknown scopes, networks or a life too long.
+    """
+    permissions.require(actor, "agent.issue_token", agent)
+    _require_working(agent)
+    wanted = _checked_scopes(scope_names, tokens.TokenKind.AGENT)
+    longest = clock.now() + timedelta(days=tiers.max_token_life_days(selectors.risk_of(agent).tier))
+    end = _checked_end(expires, min(longest, agent.expires))
+    parts = tokens.make_token(tokens.TokenKind.AGENT)
+    stored = tokens.digest_token(parts, peppers())
+    with transaction.atomic():
+        row = AgentToken.objects.create(
+            agent=agent, label=label[:80], key=parts.key, digest=stored.digest, pepper=stored.pepper_id,
+            scopes=wanted, networks=_checked_networks(network_ranges), expires=end, created_by=actor.user,
+        )  # fmt: skip
+        audit.record(
+            actor=actor.ref, verb="token.issue", object_kind="agent", object_id=agent.pk, object_label=agent.name,
+            lab_id=agent.lab_id, after={"key": parts.key, "scopes": wanted, "expires": end},
+        )  # fmt: skip
+    return IssuedToken(row=row, plain=parts.plain)
+
+
+def _require_working(agent: Agent) -> None:
+    if agent.status != Agent.Status.ACTIVE or agent.is_expired:
+        raise Conflict(f"{agent.name} is not active.", code="agent_not_active", remedy="It needs every approval first.")
+    hold = selectors.holds_on_agent(agent).order_by("placed_at").first()
+    if hold is not None:
+        raise Conflict(hold.reason, code=hold.code, remedy=hold.remedy)
+
+
+def _checked_scopes(names: Iterable[str] | None, kind: tokens.TokenKind) -> list[str]:
+    wanted = set(scopes.default_scopes(kind) if names is None else names)
+    if refused := scopes.refused_scopes(wanted, kind):
+        raise Invalid(
+            f"No such scope for this kind of token: {', '.join(refused)}.", code="scope_unknown",
+            remedy="Scopes are listed in docs/harnesses.md.", extra={"field": "scopes"},
+        )  # fmt: skip
+    if not wanted:
+        raise Invalid("A token needs at least one scope.", code="scope_missing", extra={"field": "scopes"})
+    return sorted(wanted)
+
+
+def _checked_networks(ranges: Iterable[str]) -> list[str]:
+    try:
+        return [str(network) for network in networks.parse_networks(ranges)]
+    except ValueError as error:
+        raise Invalid(str(error), code="network_malformed", extra={"field": "networks"}) from error
+
+
+def _checked_end(expires: datetime | None, latest: datetime) -> datetime:
+    if expires is None:
+        return latest
+    if not clock.now() < expires <= latest:
+        raise Invalid(
+            f"A token of this agent ends by {latest:%Y-%m-%d} at the latest.", code="expiry_out_of_range",
+            extra={"field": "expires"},
+        )  # fmt: skip
+    return expires
+
+
+def revoke_agent_token(*, actor: Actor, token: AgentToken, reason: str = "") -> None:
+    """Revoke a token; requests with it fail at once and its sockets close within seconds."""
+    permissions.require(actor, "agent.revoke_token", token.agent)
+    with transaction.atomic():
+        _revoke(actor, token)
+        agent = token.agent
+        audit.record(
+            actor=actor.ref, verb="token.revoke", object_kind="agent", object_id=agent.pk, object_label=agent.name,
+            lab_id=agent.lab_id, after={"key": token.key}, reason=reason,
+        )  # fmt: skip
+        topics = (f"agent:{agent.pk}", "facility:principals")
+        live.announce([live.News(name=events.TOKEN_REVOKED, topics=topics, payload={"key": token.key})])
+
+
+def _revoke(actor: Actor, token: AgentToken | ServiceToken) -> None:
+    if not token.revoke(by=actor.ref.label, at=clock.now()):
+        raise Conflict("This token is revoked already.", code="token_revoked")
+
+
+def create_service_account(
+    *, actor: Actor, name: str, purpose: str = "", cluster: Cluster | None = None
+) -> ServiceAccount:
+    """Make an account for a piece of site automation, bound to one cluster where given."""
+    permissions.require(actor, "service.manage")
+    with transaction.atomic():
+        service = ServiceAccount.objects.create(name=name, purpose=purpose, cluster=cluster)
+        audit.record(
+            actor=actor.ref, verb="service.create", object_kind="service", object_id=service.pk, object_label=name,
+            after={"purpose": purpose, "cluster": cluster.name if cluster else None},
+        )  # fmt: skip
+    return service
+
+
+def issue_service_token(
+    *, actor: Actor, service: ServiceAccount, scope_names: Iterable[str], days: int = 365, label: str = "",
+    network_ranges: Iterable[str] = (),
+) -> IssuedToken:  # fmt: skip
+    """Issue a token for site automation, for a year at most."""
+    permissions.require(actor, "service.manage")
+    wanted = _checked_scopes(scope_names, tokens.TokenKind.SERVICE)
+    now = clock.now()
+    end = _checked_end(now + timedelta(days=days), now + LONGEST_SERVICE_LIFE)
+    parts = tokens.make_token(tokens.TokenKind.SERVICE)
+    stored = tokens.digest_token(parts, peppers())
+    created_by: User | None = actor.user
+    with transaction.atomic():
+        row = ServiceToken.objects.create(
+            service=service, label=label[:80], key=parts.key, digest=stored.digest, pepper=stored.pepper_id,
+            scopes=wanted, networks=_checked_networks(network_ranges), expires=end, created_by=created_by,
+        )  # fmt: skip
+        audit.record(
+            actor=actor.ref, verb="token.issue", object_kind="service", object_id=service.pk,
+            object_label=service.name, after={"key": parts.key, "scopes": wanted, "expires": end},
+        )  # fmt: skip
+    return IssuedToken(row=row, plain=parts.plain)
+
+
+def revoke_service_token(*, actor: Actor, token: ServiceToken, reason: str = "") -> None:
+    """Revoke a token of site automation."""
+    permissions.require(actor, "service.manage")
+    with transaction.atomic():
+        _revoke(actor, token)
+        audit.record(
+            actor=actor.ref, verb="token.revoke", object_kind="service", object_id=token.service_id,
+            object_label=token.service.name, after={"key": token.key}, reason=reason,
+        )  # fmt: skip
