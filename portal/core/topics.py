@@ -8,6 +8,7 @@ an opaque object that only the kinds look into.
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from portal.core.errors import Invalid, NotAllowed, NotFound
 
@@ -21,8 +22,8 @@ class TopicKind:
 
     name: str
     describe: str
-    authorise: Callable[[object, str], bool]
-    default_topics: Callable[[object], list[str]] = lambda actor: []
+    authorise: Callable[[Any, str], bool]
+    default_topics: Callable[[Any], list[str]] = lambda actor: []
 
 
 _kinds: dict[str, TopicKind] = {}

@@ -4,8 +4,7 @@ The listener is in the index first and stands at a known position; what lies bet
 read by a scoped query, what comes later waits in its queue.
 """
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from portal.core import live
 from portal.realtime.listeners import Listener
@@ -17,7 +16,7 @@ PAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a listener begins: past `seq`, by query up to `upto`, by the tail from there."""
+    """Where a listener stands: served up to `seq`; by query to `upto`, by the tail from there."""
 
     seq: int
     upto: int
@@ -40,22 +39,18 @@ async def stand_at(listener: Listener, after: int | None) -> Standing:
     return Standing(after, max(after, position))
 
 
-async def missed(listener: Listener, standing: Standing) -> AsyncIterator[list[Event]]:
-    """Yield page by page what the listener's topics brought between its cursor and the tail's position."""
-    cursor = standing.seq
-    while cursor < standing.upto:
-        topics = sorted(listener.topics)
-        page = await in_database(read_page, cursor, topics)
-        past = [event for event in page if event.seq <= standing.upto]
-        if past:
-            yield past
-        if len(past) < PAGE:
-            return
-        cursor = past[-1].seq
+async def read_missed(listener: Listener, standing: Standing) -> tuple[list[Event], Standing]:
+    """Read the next page of what the listener's topics brought up to the tail's position.
+
+    Returns the page and the standing behind it; nothing is left once `seq` is `upto`.
+    """
+    page = await in_database(_read_page, standing.seq, sorted(listener.topics))
+    past = [event for event in page if event.seq <= standing.upto]
+    seq = past[-1].seq if len(past) == PAGE else standing.upto
+    return past, replace(standing, seq=seq)
 
 
-def read_page(cursor: int, topics: list[str]) -> list[Event]:
-    """Return the next page of events on `topics`. Touches the database."""
+def _read_page(cursor: int, topics: list[str]) -> list[Event]:
     return [Event.of(row) for row in live.after(cursor, topics=topics, limit=PAGE)]
 
 

@@ -39,25 +39,29 @@ class Listener:
             self.waiting.append(event)
         self.woken.set()
 
-    def take(self) -> list[Event]:
-        """Take all that waits, in order, and move the cursor past it."""
-        events = [event for event in self.waiting if event.seq > self.cursor]
-        self.waiting.clear()
-        self.woken.clear()
-        if events:
-            self.cursor = events[-1].seq
-        return events
+    def next(self) -> Event | None:
+        """Take the oldest event that waits and move the cursor to it; None where nothing waits."""
+        if not self.waiting:
+            self.woken.clear()
+            return None
+        event = self.waiting.popleft()
+        self.cursor = event.seq
+        return event
 
     def skip_to(self, seq: int) -> None:
-        """Forget what waits and stand at `seq`: the listener reads everything afresh."""
+        """Stand at `seq`: what waits up to there is forgotten, what comes later is offered again."""
         self.cursor, self.overflowed = seq, False
         self.waiting = deque(event for event in self.waiting if event.seq > seq)
 
     def end(self, error: DomainError) -> None:
         """Tell the listener that its right is gone."""
         self.ended = error
-        self.waiting.clear()
         self.woken.set()
+
+    def require_right(self) -> None:
+        """Raise what ended the listener, if anything did."""
+        if self.ended is not None:
+            raise self.ended
 
 
 class Listeners:

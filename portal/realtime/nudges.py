@@ -21,7 +21,7 @@ async def hear_nudges(nudged: asyncio.Event) -> None:
     while layer is not None:
         try:
             await _listen(layer, nudged)
-        except Exception:  # noqa: BLE001 - nudges are a convenience
+        except Exception:
             log.warning("live_nudges_failed", exc_info=True)
             await asyncio.sleep(RETRY_S)
 

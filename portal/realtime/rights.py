@@ -42,7 +42,9 @@ class Rights:
         """
         # The fingerprint is taken first: a change during the check is then found by the next one.
         now = fingerprints(watched)
-        changed = [viewer for viewer in watched if viewer.key not in self._seen or self._seen[viewer.key] != now[viewer.key]]
+        changed = [
+            viewer for viewer in watched if viewer.key not in self._seen or self._seen[viewer.key] != now[viewer.key]
+        ]
         found = {viewer.key: _loss_of(viewer, watched[viewer]) for viewer in changed}
         self._seen = now
         return found

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import Context
 from weakref import WeakKeyDictionary
 
@@ -23,6 +23,7 @@ from portal.realtime.sequencer import Sequencer
 from portal.realtime.stream import Event
 from portal.realtime.threads import in_database
 from portal.realtime.viewers import Viewer
+from principals import events as principal_events
 
 log = structlog.get_logger(__name__)
 
@@ -34,6 +35,15 @@ PAGE = 500
 RECHECK_S = 3.0
 # Long-polls come one after the other; the tail outlives the gap between two.
 LINGER_S = 10.0
+# After these nobody waits for the next round.
+CHANGES_OF_RIGHTS = frozenset(
+    {
+        live.PERMISSIONS_CHANGED,
+        principal_events.AGENT_CHANGED,
+        principal_events.HOLD_PLACED,
+        principal_events.TOKEN_REVOKED,
+    }
+)
 START_TIMEOUT_S = 10.0
 
 
@@ -82,7 +92,7 @@ class Tail:
             position = self.position if self._ready.is_set() else None
             try:
                 position, events = await loop.run_in_executor(thread, _read, sequencer, position)
-            except Exception:  # noqa: BLE001 - whatever the database says, the tail goes on
+            except Exception:
                 failures += 1
                 log.exception("live_tail_failed", failures=failures)
                 await loop.run_in_executor(thread, _drop_connections)
@@ -99,7 +109,7 @@ class Tail:
     def _hand_on(self, position: int, events: list[Event]) -> None:
         self.rows_read += len(events)
         for event in events:
-            if event.name == live.PERMISSIONS_CHANGED:
+            if event.name in CHANGES_OF_RIGHTS:
                 self._rights_changed.set()
             self.listeners.deliver(event)
         self.position = position
@@ -108,14 +118,12 @@ class Tail:
     async def _watch_rights(self) -> None:
         rights = Rights()
         while True:
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self._rights_changed.wait(), RECHECK_S)
-            except TimeoutError:
-                pass
             self._rights_changed.clear()
             try:
                 await self._end_those_without_right(rights)
-            except Exception:  # noqa: BLE001 - the next round asks again
+            except Exception:
                 log.exception("live_rights_check_failed")
 
     async def _end_those_without_right(self, rights: Rights) -> None:
@@ -145,7 +153,7 @@ def _read(sequencer: Sequencer, position: int | None) -> tuple[int, list[Event]]
 def _drop_connections() -> None:
     try:
         connections.close_all()
-    except Exception:  # noqa: BLE001 - a broken connection may refuse even this
+    except Exception:
         log.warning("live_tail_close_failed", exc_info=True)
 
 

@@ -62,11 +62,11 @@ def of_token(request: HttpRequest, actor: Actor | None = None) -> tuple[Viewer, 
     return Viewer(key, f"{actor.ref.kind}:{actor.ref.id}", load, token_key=actor.token_key), actor
 
 
-def of_scope(scope: Mapping[str, Any]) -> tuple[Viewer, Actor]:
-    """Return who opened a WebSocket: by bearer token where one was sent, else by session."""
-    if "session" in scope:
-        return of_session(scope["session"].session_key)
-    return of_token(request_of_scope(scope))
+def admit(scope: Mapping[str, Any], asked: list[str]) -> tuple[Viewer, list[str]]:
+    """Return who opened a WebSocket (by session, or by bearer token where one was sent) and what it hears."""
+    found = of_session(scope["session"].session_key) if "session" in scope else of_token(request_of_scope(scope))
+    viewer, actor = found
+    return viewer, topics_for(actor, asked)
 
 
 def request_of_scope(scope: Mapping[str, Any]) -> HttpRequest:
@@ -96,3 +96,10 @@ def topics_for(actor: Actor, asked: list[str]) -> list[str]:
     for topic in asked:
         kernel_topics.require(actor, topic)
     return asked or kernel_topics.default_topics(actor)[:MAX_TOPICS]
+
+
+def require_topics(viewer: Viewer, topics: list[str]) -> None:
+    """Let a viewer listen to more topics, by the rights it has now. Errors: of rights and topics."""
+    actor = viewer.load()
+    for topic in topics:
+        kernel_topics.require(actor, topic)
