@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
@@ -26,10 +26,10 @@ _ASK_FOR_ANOTHER = "Ask the person who answers for the agent for a new token."
 def client_address(request: HttpRequest) -> str:
     """Return the caller's address: the peer, or X-Forwarded-For counted from the right, one for each proxy."""
     proxies: int = settings.PROXY_COUNT
-    if proxies:
+    if proxies > 0:
         hops = [hop.strip() for hop in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if hop.strip()]
         if len(hops) >= proxies:
-            return hops[-proxies]
+            return str(hops[-proxies])
     return str(request.META.get("REMOTE_ADDR", ""))
 
 
@@ -105,8 +105,9 @@ def _load_agent_token(key: str) -> AgentToken | None:
         Q(subject_kind="user", subject_id=OuterRef("agent__owner_id")),
         Q(subject_kind="lab", subject_id=OuterRef("agent__lab_id")),
     )
-    found: QuerySet[AgentToken] = AgentToken.objects.filter(key=key).annotate(is_held=held)
-    return found.select_related("agent__owner", "agent__lab").first()
+    return (
+        AgentToken.objects.filter(key=key).annotate(is_held=held).select_related("agent__owner", "agent__lab").first()
+    )
 
 
 def _load_service_token(key: str) -> ServiceToken | None:

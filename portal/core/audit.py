@@ -8,7 +8,7 @@ each to the one before: `hash = sha256(prev_hash | seq | fixed columns | digest)
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -44,8 +44,8 @@ def record(
     object_id: object,
     object_label: str = "",
     lab_id: int | None = None,
-    before: dict[str, Any] | None = None,
-    after: dict[str, Any] | None = None,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
     reason: str = "",
 ) -> AuditEvent:
     """Write one audit row. Call it inside the transaction of the act it describes."""

@@ -1,31 +1,44 @@
 """Model fields of the kernel."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import models
+from django.db.models.expressions import Combinable
 
+_ST = TypeVar("_ST", contravariant=True)
+_GT = TypeVar("_GT", covariant=True)
 
-class EpochField(models.BigIntegerField):  # type: ignore[type-arg]
-    """An instant with a resolution of one second, stored as seconds since 1970 UTC, an aware datetime in Python.
+if TYPE_CHECKING:
 
-    Slurm's own instants have this resolution. As integers they are eight bytes, compare and subtract the same way
-    on SQLite and PostgreSQL (`Least("end", …) - Greatest("start", …)` is plain arithmetic), and load without
-    text parsing. Lookups take aware datetimes or integers.
-    """
+    class EpochField(models.Field[_ST, _GT]):
+        """As below, with the types its attribute takes and gives."""
 
-    description = "An instant (seconds since 1970 UTC)"
+        _pyi_private_set_type: datetime | int | Combinable
+        _pyi_private_get_type: datetime
+        _pyi_lookup_exact_type: datetime | int
 
-    def from_db_value(self, value: int | None, *_: Any) -> datetime | None:
-        return None if value is None else datetime.fromtimestamp(value, UTC)
+else:
 
-    def to_python(self, value: Any) -> datetime | None:
-        if value is None or isinstance(value, datetime):
-            return value
-        return datetime.fromtimestamp(int(value), UTC)
+    class EpochField(models.BigIntegerField):
+        """An instant with a resolution of one second: seconds since 1970 UTC in the row, an aware datetime in Python.
 
-    def get_prep_value(self, value: Any) -> int | None:
-        if isinstance(value, datetime):
-            return int(value.timestamp())
-        prepared: int | None = super().get_prep_value(value)
-        return prepared
+        Slurm's own instants have this resolution. As integers they are eight bytes, compare and subtract the same way
+        on SQLite and PostgreSQL (`Least("end", …) - Greatest("start", …)` is plain arithmetic), and load without
+        text parsing. Lookups take aware datetimes or integers.
+        """
+
+        description = "An instant (seconds since 1970 UTC)"
+
+        def from_db_value(self, value: int | None, *_: Any) -> datetime | None:
+            return None if value is None else datetime.fromtimestamp(value, UTC)
+
+        def to_python(self, value: Any) -> datetime | None:
+            if value is None or isinstance(value, datetime):
+                return value
+            return datetime.fromtimestamp(int(value), UTC)
+
+        def get_prep_value(self, value: Any) -> int | None:
+            if isinstance(value, datetime):
+                return int(value.timestamp())
+            return super().get_prep_value(value)

@@ -1,22 +1,11 @@
 """Tokens: shown once, stored as a peppered digest, scoped, expiring, revocable at once."""
 
-from datetime import datetime
-from typing import Self
-
 from django.db import models
 
 from portal.core import clock
 from principals.models.agents import Agent
 from principals.models.clusters import Cluster
 from principals.models.people import User
-
-
-class TokenQuerySet(models.QuerySet["Token"]):
-    """Tokens of either kind."""
-
-    def usable(self) -> Self:
-        """Those that are neither revoked nor expired."""
-        return self.filter(revoked_at=None, expires__gt=clock.now())
 
 
 class Token(models.Model):
@@ -35,8 +24,6 @@ class Token(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
     revoked_by = models.CharField(max_length=150, default="", blank=True)
 
-    objects = TokenQuerySet.as_manager()
-
     class Meta:
         abstract = True
 
@@ -49,10 +36,6 @@ class Token(models.Model):
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires <= clock.now() else "active"
-
-    def revoke(self, *, by: str, at: datetime) -> bool:
-        """Revoke by conditional update; say whether this call did it."""
-        return bool(type(self).objects.filter(pk=self.pk, revoked_at=None).update(revoked_at=at, revoked_by=by))
 
 
 class AgentToken(Token):

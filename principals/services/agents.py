@@ -1,5 +1,6 @@
 """Registering, approving, suspending and retiring agents."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -48,7 +49,7 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
         try:
             with transaction.atomic():
                 agent = Agent.objects.create(
-                    lab=lab, owner=owner, requested_by=actor.user, name=registration.name,
+                    lab=lab, owner=owner, requested_by=_person(actor), name=registration.name,
                     harness=registration.harness, purpose=registration.purpose, expires=registration.expires,
                     autonomy=registration.autonomy, hosts=registration.hosts, partitions=registration.partitions,
                 )  # fmt: skip
@@ -63,6 +64,12 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
         if manages and actor.is_person and lab.pk in actor.managed_lab_ids:
             approve_agent(actor=actor, agent=agent)
     return agent
+
+
+def _person(actor: Actor) -> User:
+    if actor.user is None or not actor.is_person:
+        raise NotAllowed("Only a person does this.", code="not_a_person")
+    return actor.user
 
 
 def _validate(lab: Lab, owner: User, registration: Registration) -> None:
@@ -104,7 +111,7 @@ def approve_agent(*, actor: Actor, agent: Agent) -> Agent:
         raise Conflict(f"{agent.name} is {agent.get_status_display().lower()}, not requested.", code="not_requested")
     with transaction.atomic():
         for kind in kinds:
-            _, new = AgentApproval.objects.get_or_create(agent=agent, kind=kind, defaults={"by": actor.user})
+            _, new = AgentApproval.objects.get_or_create(agent=agent, kind=kind, defaults={"by": _person(actor)})
             if new:
                 _record(actor, agent, "agent.approve", after={"approval": kind})
         if not selectors.approvals_missing(agent):
@@ -187,8 +194,8 @@ def _record(
     agent: Agent,
     verb: str,
     *,
-    before: dict[str, object] | None = None,
-    after: dict[str, object] | None = None,
+    before: Mapping[str, object] | None = None,
+    after: Mapping[str, object] | None = None,
     reason: str = "",
 ) -> None:
     audit.record(

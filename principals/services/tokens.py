@@ -115,7 +115,8 @@ def revoke_agent_token(*, actor: Actor, token: AgentToken, reason: str = "") -> 
 
 
 def _revoke(actor: Actor, token: AgentToken | ServiceToken) -> None:
-    if not token.revoke(by=actor.ref.label, at=clock.now()):
+    rows = AgentToken.objects if isinstance(token, AgentToken) else ServiceToken.objects
+    if not rows.filter(pk=token.pk, revoked_at=None).update(revoked_at=clock.now(), revoked_by=actor.ref.label):
         raise Conflict("This token is revoked already.", code="token_revoked")
 
 

@@ -1,0 +1,1 @@
+"""What Slurm writes, read into one normal form: values, records, and one adapter per text format."""

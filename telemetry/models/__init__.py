@@ -1,0 +1,20 @@
+"""Rows of `telemetry`: jobs, what was ingested and how, and the rollups that every figure is made of."""
+
+from telemetry.models.ingest import IngestBatch, IngestPayload, IngestSource, QuarantinedRow
+from telemetry.models.jobs import ACTIVE_STATES, Actor, Job, JobState
+from telemetry.models.rollups import RollupDay, RollupDirty, RollupHour, RollupRuntime
+
+__all__ = [
+    "ACTIVE_STATES",
+    "Actor",
+    "IngestBatch",
+    "IngestPayload",
+    "IngestSource",
+    "Job",
+    "JobState",
+    "QuarantinedRow",
+    "RollupDay",
+    "RollupDirty",
+    "RollupHour",
+    "RollupRuntime",
+]

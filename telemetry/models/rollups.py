@@ -1,0 +1,129 @@
+"""Rollups: recomputed for what a batch touched, never incremented, so that sending anything twice changes nothing."""
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+
+from portal.core.fields import EpochField
+from principals.actors import Actor as Principal
+from principals.models import Cluster, ClusterUser, Lab
+from telemetry.models.jobs import Actor
+
+
+class RollupDayQuerySet(models.QuerySet["RollupDay"]):
+    """Daily rollups, as somebody may see them."""
+
+    def visible_to(self, actor: Principal) -> Self:
+        """As jobs are: staff all, PIs and managers their labs', others their own."""
+        if actor.sees_facility:
+            return self
+        if actor.user is None:
+            return self.none()
+        return self.filter(Q(cluster_user__user=actor.user) | Q(lab_id__in=actor.visible_lab_ids))
+
+
+class RollupDay(models.Model):
+    """What one user did on one UTC day under one lab, partition, QoS, actor and harness.
+
+    Seconds are each job's elapsed time within the day (spread evenly over its span where it was suspended).
+    Submissions count on the day of submit; everything named `ended_…`, the waits and the runtime histogram count a
+    job once, on the day it ended. A record that stands for several array tasks counts as that many.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField()
+    cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False)
+    lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="+", db_index=False)
+    partition = models.CharField(max_length=64, default="", blank=True)
+    qos = models.CharField(max_length=64, default="", blank=True)
+    actor = models.CharField(max_length=8, choices=Actor.choices)
+    harness = models.CharField(max_length=32, default="", blank=True)
+
+    wall_s = models.BigIntegerField(default=0)
+    core_s = models.BigIntegerField(default=0)
+    node_s = models.BigIntegerField(default=0)
+    gpu_s = models.BigIntegerField(default=0)
+    submissions = models.BigIntegerField(default=0)
+
+    ended = models.BigIntegerField(default=0)  # ended after having started
+    ended_never_started = models.BigIntegerField(default=0)
+    ended_cancelled = models.BigIntegerField(default=0)  # of both, by state
+    ended_failed = models.BigIntegerField(default=0)  # FAILED, NODE_FAIL, BOOT_FAIL, OUT_OF_MEMORY, DEADLINE
+    ended_timeout = models.BigIntegerField(default=0)
+    ended_wall_s = models.BigIntegerField(default=0)  # whole run times, not prorated
+    ended_node_s = models.BigIntegerField(default=0)  # run time × nodes, run time > 0
+    ended_wait_node_s = models.BigIntegerField(default=0)  # wait × nodes, run time > 0
+    ended_core_s = models.BigIntegerField(default=0)  # whole core time of ended jobs
+    ended_lost_core_s = models.BigIntegerField(default=0)  # of those that failed, timed out or were cancelled
+    wait_s = models.BigIntegerField(default=0)
+    waits = models.BigIntegerField(default=0)
+    max_cores = models.PositiveIntegerField(default=0)
+
+    objects = RollupDayQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "day", "cluster_user", "lab", "partition", "qos", "actor", "harness"],
+                name="telemetry_rollupday_key",
+            )
+        ]
+        indexes = [models.Index(fields=["lab", "day"], name="telemetry_rollupday_lab")]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.cluster_user_id} {self.actor}"
+
+
+class RollupRuntime(models.Model):
+    """How many of a rollup's ended jobs ran how long: one row a bucket of `telemetry.engine.usage.RUNTIME_EDGES_S`."""
+
+    rollup = models.ForeignKey(RollupDay, on_delete=models.CASCADE, related_name="runtimes")
+    bucket = models.PositiveSmallIntegerField()
+    jobs = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["rollup", "bucket"], name="telemetry_rollupruntime_bucket")]
+
+    def __str__(self) -> str:
+        return f"{self.jobs} jobs in bucket {self.bucket}"
+
+
+class RollupHour(models.Model):
+    """What one partition saw in one UTC hour, by actor and harness: for trends and the hour of the week."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    hour = EpochField()
+    partition = models.CharField(max_length=64, default="", blank=True)
+    actor = models.CharField(max_length=8, choices=Actor.choices)
+    harness = models.CharField(max_length=32, default="", blank=True)
+    submissions = models.BigIntegerField(default=0)
+    core_s = models.BigIntegerField(default=0)
+    node_s = models.BigIntegerField(default=0)
+    gpu_s = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "hour", "partition", "actor", "harness"], name="telemetry_rolluphour_key"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.hour:%Y-%m-%d %H} {self.actor}"
+
+
+class RollupDirty(models.Model):
+    """A (day, user) whose rollups are to be recomputed: written with the change, deleted with the recomputation."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField()
+    cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "day", "cluster_user"], name="telemetry_rollupdirty_key")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.cluster_user_id}"

@@ -1,0 +1,86 @@
+"""Made-up sacct text for the engine's tests: rows by column name, and files of any length."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+
+COLUMNS = str.split(
+    "JobID JobIDRaw User JobName Account Partition QOS State Submit Eligible Start End Elapsed Timelimit "
+    "Comment NNodes NCPUS ReqCPUS ReqMem AllocTRES NodeList WorkDir UID SubmitLine ExitCode"
+)
+NOW_S = 1_790_000_000
+
+GOOD = {
+    "JobID": "101",
+    "JobIDRaw": "101",
+    "User": "ada",
+    "JobName": "train",
+    "Account": "chem",
+    "Partition": "gpu",
+    "QOS": "normal",
+    "State": "COMPLETED",
+    "Submit": "2026-07-01T10:00:00",
+    "Eligible": "2026-07-01T10:00:00",
+    "Start": "2026-07-01T10:05:00",
+    "End": "2026-07-01T11:05:00",
+    "Elapsed": "01:00:00",
+    "Timelimit": "1-00:00:00",
+    "Comment": "",
+    "NNodes": "1",
+    "NCPUS": "8",
+    "ReqCPUS": "8",
+    "ReqMem": "16G",
+    "AllocTRES": "billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=16G,node=1",
+    "NodeList": "gpu-1",
+    "WorkDir": "/home/ada",
+    "UID": "1001",
+    "SubmitLine": "sbatch run.sh",
+    "ExitCode": "0:0",
+}
+
+
+def row(columns: Sequence[str] = COLUMNS, **values: str) -> str:
+    """Write one row; what is not named is a good job's."""
+    return "|".join({**GOOD, **values}[name] for name in columns)
+
+
+def text(*rows: str, columns: Sequence[str] = COLUMNS) -> bytes:
+    """Write a file of a header and rows."""
+    return "".join(f"{line}\n" for line in ("|".join(columns), *rows)).encode()
+
+
+def many_rows(count: int, *, seed: int = 1, columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
+    """Write a file of `count` jobs of varied users, sizes, states and times, line by line."""
+    rng = random.Random(seed)
+    yield ("|".join(columns) + "\n").encode()
+    for number in range(count):
+        yield (row(columns, **_job(rng, number)) + "\n").encode()
+
+
+def _job(rng: random.Random, number: int) -> Mapping[str, str]:
+    user, cpus, gpus = f"u{rng.randrange(60):02}", rng.choice((1, 4, 8, 16, 64)), rng.choice((0, 0, 0, 1, 4))
+    minute, length_s = rng.randrange(40_000), rng.randrange(1, 80_000)
+    days, rest = divmod(length_s, 86_400)
+    gres = f",gres/gpu:a100={gpus},gres/gpu={gpus}" if gpus else ""
+    return {
+        "JobID": str(1000 + number),
+        "JobIDRaw": str(1000 + number),
+        "User": user,
+        "JobName": f"job-{rng.randrange(10**6)}",
+        "State": rng.choice(("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED by 1001")),
+        "Submit": _iso(minute, 0),
+        "Eligible": _iso(minute, 0),
+        "Start": _iso(minute + 5, rng.randrange(60)),
+        "End": _iso(minute + 5 + length_s // 60 + 1, rng.randrange(60)),
+        "Elapsed": f"{days}-{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}",
+        "NCPUS": str(cpus),
+        "ReqCPUS": str(cpus),
+        "AllocTRES": f"billing={cpus},cpu={cpus}{gres},mem={cpus * 4}G,node=1",
+        "NodeList": f"cpn-{rng.randrange(400)}",
+        "WorkDir": f"/n/home/{user}/project",
+        "SubmitLine": f"sbatch -p gpu -c {cpus} --wrap python train.py --seed {number}",
+    }
+
+
+def _iso(minute: int, second: int) -> str:
+    day, rest = divmod(minute, 1440)
+    return f"2026-{6 + day // 28:02}-{1 + day % 28:02}T{rest // 60:02}:{rest % 60:02}:{second:02}"
