@@ -53,6 +53,7 @@ class Tail:
     def __init__(self) -> None:
         self.listeners = Listeners()
         self.position = 0
+        self.steps = 0
         self.rows_read = 0
         self._task: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
@@ -107,6 +108,7 @@ class Tail:
             await _pause(nudged, full=len(events) == PAGE)
 
     def _hand_on(self, position: int, events: list[Event]) -> None:
+        self.steps += 1
         self.rows_read += len(events)
         for event in events:
             if event.name in CHANGES_OF_RIGHTS:
