@@ -32,6 +32,12 @@ def no_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tail, "RECHECK_S", 3600.0)
 
 
+@pytest.fixture
+def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is looked at is what matters here; that the true interval keeps the promise is tested once."""
+    monkeypatch.setattr(tail, "RECHECK_S", 0.2)
+
+
 def _revoke(cast: Cast) -> None:
     token = AgentToken.objects.get(agent=cast.agent)
     token_services.revoke_agent_token(actor=factories.actor_of(cast.pi), token=token)
@@ -62,14 +68,14 @@ LOSSES: dict[str, tuple[Callable[[Cast], object], int]] = {
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-async def test_an_agents_socket_closes_within_5_s_when(loss: str, cast: Cast, sockets: Sockets) -> None:
+async def test_an_agents_socket_closes_within_5_s_when(
+    loss: str, cast: Cast, sockets: Sockets, quick_rounds: None
+) -> None:
     change, code = LOSSES[loss]
     socket = await sockets.listen(token=await make_token(cast.agent))
     other = await sockets.listen(cookie=await cookie_of(cast.pi))
-    changed_at = asyncio.get_running_loop().time()
     await sync_to_async(change)(cast)
     closed = await socket.next(CLOSES_WITHIN_S)
-    assert asyncio.get_running_loop().time() - changed_at < CLOSES_WITHIN_S
     assert (closed["type"], closed["code"]) == ("closed", code)
     assert closed["reason"]
     assert await socket.close_code() == code
@@ -96,7 +102,9 @@ PERSON_LOSSES: dict[str, tuple[Callable[[Cast], object], int]] = {
 
 
 @pytest.mark.parametrize("loss", PERSON_LOSSES)
-async def test_a_persons_socket_closes_within_5_s_when_who_listens(loss: str, cast: Cast, sockets: Sockets) -> None:
+async def test_a_persons_socket_closes_within_5_s_when_who_listens(
+    loss: str, cast: Cast, sockets: Sockets, quick_rounds: None
+) -> None:
     change, code = PERSON_LOSSES[loss]
     socket = await sockets.listen(cookie=await cookie_of(cast.colleague))
     await sync_to_async(change)(cast)
@@ -104,7 +112,16 @@ async def test_a_persons_socket_closes_within_5_s_when_who_listens(loss: str, ca
     assert await socket.close_code() == code
 
 
-async def test_a_role_that_is_taken_closes_what_it_let_hear(cast: Cast, sockets: Sockets) -> None:
+async def test_a_revocation_that_nobody_tells_of_closes_the_socket_within_5_s(cast: Cast, sockets: Sockets) -> None:
+    socket = await sockets.listen(token=await make_token(cast.agent))
+    changed_at = asyncio.get_running_loop().time()
+    await AgentToken.objects.aupdate(revoked_at=clock.now())
+    assert (await socket.next(CLOSES_WITHIN_S))["code"] == 4401
+    assert await socket.close_code() == 4401
+    assert asyncio.get_running_loop().time() - changed_at < CLOSES_WITHIN_S
+
+
+async def test_a_role_that_is_taken_closes_what_it_let_hear(cast: Cast, sockets: Sockets, quick_rounds: None) -> None:
     socket = await sockets.listen("topics=test-all:x", cookie=await cookie_of(cast.staff))
     await sync_to_async(User.objects.filter(pk=cast.staff.pk).update)(is_research_computing=False)
     closed = await socket.next(CLOSES_WITHIN_S)
@@ -112,7 +129,9 @@ async def test_a_role_that_is_taken_closes_what_it_let_hear(cast: Cast, sockets:
     assert "test-all:x" in closed["reason"]
 
 
-async def test_a_grant_that_is_withdrawn_closes_what_it_let_hear(cast: Cast, sockets: Sockets) -> None:
+async def test_a_grant_that_is_withdrawn_closes_what_it_let_hear(
+    cast: Cast, sockets: Sockets, quick_rounds: None
+) -> None:
     await sync_to_async(permissions.grant_look_at_lab)(cast.outsider, cast.lab)
     socket = await sockets.listen(f"topics=test-lab:{cast.lab.pk}", cookie=await cookie_of(cast.outsider))
     await asyncio.sleep(0.2)
