@@ -8,11 +8,8 @@ from ninja.errors import HttpError, ValidationError
 
 from portal.core import problems
 from portal.core.errors import DomainError
-<<<<<<< HEAD
-from portal.realtime.api import router as events_router
-=======
 from portal.me import router as me_router
->>>>>>> main
+from portal.realtime.api import router as events_router
 
 log = structlog.get_logger(__name__)
 
@@ -67,8 +64,5 @@ def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     return problems.plain(500)
 
 
-<<<<<<< HEAD
 api.add_router("/events", events_router)
-=======
 api.add_router("", me_router, tags=["principals"])
->>>>>>> main

@@ -185,14 +185,10 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_TIME_LIMIT = 3600
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
-<<<<<<< HEAD
     "number-live-events": {"task": "portal.realtime.tasks.number_live_events", "schedule": 60.0},
-    "prune-live-events": {"task": "portal.realtime.tasks.prune_live_events", "schedule": 3600.0},
-=======
     "seal-audit": {"task": "portal.core.tasks.seal_audit", "schedule": 5.0},
     "anchor-audit": {"task": "portal.core.tasks.anchor_audit", "schedule": crontab(minute="0")},
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
->>>>>>> main
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 
