@@ -20,7 +20,8 @@ async def test_a_person_hears_news_of_their_lab_and_only_the_topics_they_asked_f
 ) -> None:
     socket = await sockets.open(cookie=await cookie_of(cast.colleague))
     hello = await socket.next()
-    assert hello == {"type": "hello", "seq": 0, "topics": [f"test-lab:{cast.lab.pk}"]}
+    own = [f"agent:{cast.agent.pk}", f"test-lab:{cast.lab.pk}"]
+    assert hello == {"type": "hello", "seq": 0, "topics": own}
     await tell("job.ended", topics=(f"test-lab:{cast.lab.pk}", "test-all:x"))
     event = await socket.next()
     assert event.pop("at").endswith("+00:00")

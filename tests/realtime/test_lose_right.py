@@ -72,14 +72,15 @@ async def test_an_agents_socket_closes_within_5_s_when(
     loss: str, cast: Cast, sockets: Sockets, quick_rounds: None
 ) -> None:
     change, code = LOSSES[loss]
-    socket = await sockets.listen(token=await make_token(cast.agent))
-    other = await sockets.listen(cookie=await cookie_of(cast.pi))
+    lab = f"test-lab:{cast.lab.pk}"
+    socket = await sockets.listen(f"topics={lab}", token=await make_token(cast.agent))
+    other = await sockets.listen(f"topics={lab}", cookie=await cookie_of(cast.pi))
     await sync_to_async(change)(cast)
     closed = await socket.next(CLOSES_WITHIN_S)
     assert (closed["type"], closed["code"]) == ("closed", code)
     assert closed["reason"]
     assert await socket.close_code() == code
-    await tell("after", topics=(f"test-lab:{cast.lab.pk}",))
+    await tell("after", topics=(lab,))
     assert await other.next_events(1) == ["after"]
 
 
@@ -140,7 +141,7 @@ async def test_a_grant_that_is_withdrawn_closes_what_it_let_hear(
 
 
 async def test_a_revocation_that_is_told_is_acted_on_at_once(cast: Cast, sockets: Sockets, no_rounds: None) -> None:
-    socket = await sockets.listen(token=await make_token(cast.agent))
+    socket = await sockets.listen(f"topics=test-lab:{cast.lab.pk}", token=await make_token(cast.agent))
     await sync_to_async(_revoke)(cast)
     assert (await socket.next(2))["code"] == 4401
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -21,11 +20,19 @@ from tests.realtime.conftest import announce, tell
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sql]
 
 
+class Waiter:
+    """The agent's asynchronous client, so that a test can act while a request waits."""
+
+    def __init__(self, token: str) -> None:
+        self._client, self._headers = AsyncClient(), {"authorization": f"Bearer {token}"}
+
+    async def get(self, **query: object) -> Any:
+        return await self._client.get("/api/v1/events", query, headers=self._headers)
+
+
 @pytest.fixture
-async def agent(cast: Cast) -> AsyncIterator[AsyncClient]:
-    """An asynchronous client of the API with the agent's token."""
-    token = await sync_to_async(factories.make_token)(cast.agent)
-    yield AsyncClient(headers={"authorization": f"Bearer {token}"})
+async def agent(cast: Cast) -> Waiter:
+    return Waiter(await sync_to_async(factories.make_token)(cast.agent))
 
 
 def _events(answer: dict[str, Any]) -> list[tuple[int, str]]:
@@ -62,8 +69,8 @@ def test_a_long_backlog_comes_in_pages_without_gap(cast: Cast, agent_api: Api) -
     assert cursor == 450
 
 
-async def test_a_waiting_request_is_answered_by_the_first_event(cast: Cast, agent: AsyncClient) -> None:
-    waiting = asyncio.create_task(agent.get("/api/v1/events", {"after": 0, "wait": 20}))
+async def test_a_waiting_request_is_answered_by_the_first_event(cast: Cast, agent: Waiter) -> None:
+    waiting = asyncio.create_task(agent.get(after=0, wait=20))
     current = tail.of_this_process()
     async with asyncio.timeout(5):
         while len(current.listeners) == 0:
@@ -76,14 +83,14 @@ async def test_a_waiting_request_is_answered_by_the_first_event(cast: Cast, agen
     assert len(current.listeners) == 0
 
 
-async def test_a_wait_without_news_moves_the_cursor_past_what_was_not_ones_own(cast: Cast, agent: AsyncClient) -> None:
+async def test_a_wait_without_news_moves_the_cursor_past_what_was_not_ones_own(cast: Cast, agent: Waiter) -> None:
     await tell("foreign", topics=(f"test-lab:{cast.other_lab.pk}",))
-    answer = (await agent.get("/api/v1/events", {"after": 0, "wait": 0.3})).json()
+    answer = (await agent.get(after=0, wait=0.3)).json()
     assert answer == {"events": [], "next": 1, "resync": False}
 
 
-async def test_a_token_revoked_while_waiting_ends_the_wait(cast: Cast, agent: AsyncClient) -> None:
-    waiting = asyncio.create_task(agent.get("/api/v1/events", {"after": 0, "wait": 30}))
+async def test_a_token_revoked_while_waiting_ends_the_wait(cast: Cast, agent: Waiter) -> None:
+    waiting = asyncio.create_task(agent.get(after=0, wait=30))
     async with asyncio.timeout(5):
         while len(tail.of_this_process().listeners) == 0:
             await asyncio.sleep(0.01)
@@ -94,12 +101,12 @@ async def test_a_token_revoked_while_waiting_ends_the_wait(cast: Cast, agent: As
     assert (response.status_code, response.json()["code"]) == (401, "token_revoked")
 
 
-async def test_a_cursor_that_is_not_kept_must_resync(cast: Cast, agent: AsyncClient) -> None:
+async def test_a_cursor_that_is_not_kept_must_resync(cast: Cast, agent: Waiter) -> None:
     await tell("one", "two", topics=(f"test-lab:{cast.lab.pk}",))
     await sync_to_async(live.number_committed)()
     await LiveEvent.objects.filter(seq=1).adelete()
     for after in (0, 77):
-        answer = (await agent.get("/api/v1/events", {"after": after, "wait": 20})).json()
+        answer = (await agent.get(after=after, wait=20)).json()
         assert answer == {"events": [], "next": 2, "resync": True}
 
 

@@ -175,7 +175,7 @@ async def test_sixty_long_polls_wait_while_pages_are_served_at_once(server: Serv
         started = time.monotonic()
         assert (await client.get("/healthz")).status_code == 200
         assert time.monotonic() - started < 1
-        open_files = [os.readlink(f) for f in Path(f"/proc/{server.process.pid}/fd").iterdir() if f.exists()]
+        open_files = [str(f.readlink()) for f in Path(f"/proc/{server.process.pid}/fd").iterdir() if f.exists()]
         databases = [name for name in open_files if name.endswith("gatehouse.sqlite3")]
         assert len(databases) <= 8
         answers = [await poll for poll in polls]
