@@ -218,6 +218,8 @@ CONTENT_SECURITY_POLICY = csp.POLICY
 logs.configure()
 LOGGING = logs.logging_config(env.str("LOG_LEVEL", default="INFO"))
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
+# RequestIdMiddleware lets only plain tokens through, so what arrives may be trusted to be one.
+DJANGO_STRUCTLOG_TRUST_UPSTREAM_REQUEST_ID = True
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 METRICS_TOKEN: str = env.str("METRICS_TOKEN", default="")
 
