@@ -5,12 +5,13 @@ import time
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from django.db import connection
 from django.test import AsyncClient
 
 from portal.core import live
 from portal.core.models import LiveEvent
-from portal.realtime import listeners, tail
+from portal.realtime import listeners, longpoll, tail
 from principals.models import AgentToken
 from principals.services import tokens as token_services
 from tests import factories
@@ -27,7 +28,8 @@ class Waiter:
         self._client, self._headers = AsyncClient(), {"authorization": f"Bearer {token}"}
 
     async def get(self, **query: object) -> Any:
-        return await self._client.get("/api/v1/events", query, headers=self._headers)
+        async with ThreadSensitiveContext():  # a thread of its own, as the ASGI handler gives each request
+            return await self._client.get("/api/v1/events", query, headers=self._headers)
 
 
 @pytest.fixture
@@ -90,7 +92,7 @@ async def test_a_wait_without_news_moves_the_cursor_past_what_was_not_ones_own(c
 
 
 async def test_a_token_revoked_while_waiting_ends_the_wait(cast: Cast, agent: Waiter) -> None:
-    waiting = asyncio.create_task(agent.get(after=0, wait=30))
+    waiting = asyncio.create_task(agent.get(after=0, wait=30, topics=f"test-lab:{cast.lab.pk}"))
     async with asyncio.timeout(5):
         while len(tail.of_this_process().listeners) == 0:
             await asyncio.sleep(0.01)
@@ -161,3 +163,15 @@ def test_a_browser_polls_with_its_session(cast: Cast) -> None:
     for wrong in ({"wait": "-1"}, {"wait": "99"}, {"wait": "9" * 5000}, {"after": "x"}):
         assert sign_in(cast.colleague).get("/live/events/", wrong).status_code == 422
     assert sign_in(cast.colleague).post("/live/events/").status_code == 405
+
+
+async def test_a_waiting_request_holds_no_database_connection(agent: Waiter, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[object] = []
+
+    async def look(*args: object) -> list[object]:
+        held.append(await sync_to_async(lambda: connection.connection)())
+        return []
+
+    monkeypatch.setattr(longpoll, "_wait", look)
+    assert (await agent.get(after=0, wait=30)).status_code == 200
+    assert held == [None]
