@@ -12,6 +12,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("metrics", health.metrics, name="metrics"),
     path("api/v1/", api.urls),
     path("live/events/", realtime_views.events, name="live-events"),
+    path("", include("principals.urls")),
+    path("", include("policies.urls")),
     path("", include("portal.dashboard.urls")),
 ]
 

@@ -92,7 +92,7 @@ class Tail:
             nudged.clear()
             position = self.position if self._ready.is_set() else None
             try:
-                position, events = await loop.run_in_executor(thread, _read, sequencer, position)
+                stands_at, events = await loop.run_in_executor(thread, _read, sequencer, position)
             except Exception:
                 failures += 1
                 log.exception("live_tail_failed", failures=failures)
@@ -100,7 +100,7 @@ class Tail:
                 await asyncio.sleep(min(POLL_S * 2**failures, MAX_BACK_OFF_S))
                 continue
             failures = 0
-            self._hand_on(position, events)
+            self._hand_on(stands_at, events)
             if self.listeners:
                 wanted_at = time.monotonic()
             elif time.monotonic() - wanted_at > LINGER_S:
