@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -40,7 +41,7 @@ def test_a_worse_finding_never_has_more_time():
 
 def test_an_incident_is_worked_in_order():
     path = [State.NEW, State.TRIAGED, State.CONTAINED, State.RESOLVED, State.REOPENED, State.TRIAGED]
-    assert all(find_transition(a, b) for a, b in zip(path, path[1:], strict=False))
+    assert all(find_transition(a, b) for a, b in pairwise(path))
     assert find_transition(State.NEW, State.RESOLVED) is None
     assert find_transition(State.RESOLVED, State.NEW) is None
     assert allowed_transitions(State.NEW)[0].target is State.TRIAGED
