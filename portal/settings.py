@@ -6,6 +6,7 @@ made on first use, mode 0600, inside GATEHOUSE_DATA.
 
 from pathlib import Path
 
+from celery.schedules import crontab
 from environ import FileAwareEnv
 
 from portal.core import csp, logs
@@ -150,6 +151,8 @@ LANGUAGE_CODE = "en"
 # --- static files ----------------------------------------------------------------------------------------
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
+if EMBEDDED:
+    STATIC_ROOT.mkdir(exist_ok=True)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
@@ -181,7 +184,11 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_TIME_LIMIT = 3600
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {}
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
+    "seal-audit": {"task": "portal.core.tasks.seal_audit", "schedule": 5.0},
+    "anchor-audit": {"task": "portal.core.tasks.anchor_audit", "schedule": crontab(minute="0")},
+    "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
+}
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 
 CHANNEL_LAYERS = (

@@ -10,6 +10,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
     path("api/v1/", api.urls),
+    path("", include("principals.urls")),
     path("", include("portal.dashboard.urls")),
 ]
 

@@ -180,9 +180,7 @@ def _budget_reason(budget: _Budget, request: TrialRequest, now_s: float, tz: tzi
     fits = budget.fits_at()
     shorter = int(budget.left // request.gpus) if scale < 1 and request.gpus else 0
     if fits is None:
-        sentence = (
-            f"{head} This trial asks for {_number(budget.asked * scale)}, more than a whole day’s budget."
-        )
+        sentence = f"{head} This trial asks for {_number(budget.asked * scale)}, more than a whole day’s budget."
         remedy = "Ask for a smaller trial or submit an ordinary job."
     else:
         moment = _moment(fits[0], now_s, tz)

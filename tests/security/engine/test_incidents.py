@@ -66,9 +66,7 @@ def test_a_closed_incident_can_only_be_reopened():
 
 def test_one_key_seen_in_three_places_is_one_incident():
     def key(place, fingerprint="fp1"):
-        return dedup_key(
-            kind=Kind.EXPOSED_SECRET, cluster="aster", subject="a1", fingerprint=fingerprint, place=place
-        )
+        return dedup_key(kind=Kind.EXPOSED_SECRET, cluster="aster", subject="a1", fingerprint=fingerprint, place=place)
 
     assert key("argv") == key("job output") == key("history")
     assert key("argv") != key("argv", "fp2")
@@ -131,7 +129,5 @@ def test_a_span_is_written_in_its_two_largest_units(seconds, words):
 def test_the_next_deadline_follows_the_state():
     clock = CLOCKS[Severity.HIGH]
     assert next_deadline(Severity.HIGH, State.NEW, OPENED) == OPENED + timedelta(seconds=clock.triage_s)
-    assert next_deadline(Severity.HIGH, State.CONTAINED, OPENED) == OPENED + timedelta(
-        seconds=clock.resolve_s
-    )
+    assert next_deadline(Severity.HIGH, State.CONTAINED, OPENED) == OPENED + timedelta(seconds=clock.resolve_s)
     assert next_deadline(Severity.HIGH, State.ACCEPTED, OPENED) is None
