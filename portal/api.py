@@ -9,6 +9,7 @@ from ninja.errors import HttpError, ValidationError
 from portal.core import problems
 from portal.core.errors import DomainError
 from portal.me import router as me_router
+from security.api import router as security_router
 
 log = structlog.get_logger(__name__)
 
@@ -64,3 +65,4 @@ def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
 
 
 api.add_router("", me_router, tags=["principals"])
+api.add_router("", security_router, tags=["security"])
