@@ -12,6 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", api.urls),
     path("", include("principals.urls")),
     path("", include("security.urls")),
+    path("", include("policies.urls")),
     path("", include("portal.dashboard.urls")),
 ]
 
