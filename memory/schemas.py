@@ -111,7 +111,7 @@ class RecordedOut(Schema):
 
 
 def show_lesson(lesson: Lesson, actor: Actor) -> LessonOut:
-    """Return a lesson for an API answer. Below cluster scope web addresses, which staff never reviewed, are left out."""
+    """Return a lesson for an API answer. Web addresses, which only staff review, are left out below cluster scope."""
 
     def told(text: str) -> str:
         return text if lesson.scope == Scope.CLUSTER else _URL.sub("<url>", text)
