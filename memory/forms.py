@@ -41,7 +41,7 @@ class RecordForm(forms.Form):
         label="Job", max_length=80, required=False, help_text="The job it was learnt from, as cluster:job id."
     )
     source = forms.ChoiceField(label="How you know", help_text="What a reader may make of it.")
-    place = forms.ChoiceField(label="For whom", help_text="Beyond your project, names and paths are taken out.")
+    place = forms.ChoiceField(label="For whom", help_text="Beyond your project, people’s names are taken out.")
 
     def __init__(self, actor: Actor, labs: list[Lab], clusters: list[Cluster], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
