@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 from tests.conftest import Cast
+from tests.security.support import make_incident
 
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
     "lab": lambda cast: cast.lab.name,
     "cluster": lambda cast: cast.cluster.name,
+    "incident": lambda cast: make_incident(cast).pk,
 }
 
 
