@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tests.conftest import Cast
+from tests.security.support import make_incident
 
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
@@ -11,7 +12,7 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
-    "figure": lambda cast: "by-day",
+    "incident": lambda cast: make_incident(cast).pk,
 }
 
 
