@@ -8,6 +8,7 @@ from ninja.errors import HttpError, ValidationError
 
 from portal.core import problems
 from portal.core.errors import DomainError
+from portal.realtime.api import router as events_router
 
 log = structlog.get_logger(__name__)
 
@@ -60,3 +61,6 @@ def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
 def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     log.exception("api_failure", exc_info=error)
     return problems.plain(500)
+
+
+api.add_router("/events", events_router)

@@ -178,7 +178,10 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_TIME_LIMIT = 3600
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {}
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
+    "number-live-events": {"task": "portal.realtime.tasks.number_live_events", "schedule": 60.0},
+    "prune-live-events": {"task": "portal.realtime.tasks.prune_live_events", "schedule": 3600.0},
+}
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 
 CHANNEL_LAYERS = (
