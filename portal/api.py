@@ -8,6 +8,7 @@ from ninja.errors import HttpError, ValidationError
 
 from portal.core import problems
 from portal.core.errors import DomainError
+from portal.me import router as me_router
 from portal.realtime.api import router as events_router
 
 log = structlog.get_logger(__name__)
@@ -64,3 +65,4 @@ def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
 
 
 api.add_router("/events", events_router)
+api.add_router("", me_router, tags=["principals"])

@@ -38,9 +38,7 @@ _LOGIN = Grammar("password", attached=("-p",), separate=("-p",), subcommand="log
 _MYSQL = Grammar("password", attached=("-p",))
 _LDAP = Grammar("password", attached=("-w",), separate=("-w",))
 _SEVEN = Grammar("password", attached=("-p",))
-_USERPASS = Grammar(
-    "password", attached=("-u", "-U"), separate=("-u", "-U", "--user", "--proxy-user"), after=":"
-)
+_USERPASS = Grammar("password", attached=("-u", "-U"), separate=("-u", "-U", "--user", "--proxy-user"), after=":")
 
 PROGRAMS: dict[str, Grammar] = {
     **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mariadb", "mariadb-dump"), _MYSQL),
@@ -68,9 +66,7 @@ _FED = re.compile(
 )
 _CHPASSWD = re.compile(r"""\becho\s+["']?[\w.-]+:(?P<v3>[^\s"'|;\x00]+)["']?\s*\|\s*(?:sudo\s+)?chpasswd\b""")
 _MAX_DEPTH = 2
-_HERE_STRING = frozenset(
-    {"kinit", "sudo", "su", "passwd", "cryptsetup", "gpg", "docker", "podman", "gh", "glab"}
-)
+_HERE_STRING = frozenset({"kinit", "sudo", "su", "passwd", "cryptsetup", "gpg", "docker", "podman", "gh", "glab"})
 
 
 def split_commands(text: str, offset: int = 0) -> Iterator[list[Word]]:

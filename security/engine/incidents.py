@@ -40,16 +40,10 @@ class KindFacts:
 KINDS = {
     Kind.EXPOSED_SECRET: KindFacts("Exposed key", Severity.HIGH, "Have its owner revoke it, then re-scan."),
     Kind.UNSAFE_COMMAND: KindFacts("Unsafe command", Severity.MEDIUM, "Ask its owner what it was for."),
-    Kind.EXPOSED_SERVICE: KindFacts(
-        "Exposed service", Severity.HIGH, "Close the port or bind it to localhost."
-    ),
-    Kind.LOGIN_NODE_COMPUTE: KindFacts(
-        "Computing on a login node", Severity.LOW, "Move the work into a job."
-    ),
+    Kind.EXPOSED_SERVICE: KindFacts("Exposed service", Severity.HIGH, "Close the port or bind it to localhost."),
+    Kind.LOGIN_NODE_COMPUTE: KindFacts("Computing on a login node", Severity.LOW, "Move the work into a job."),
     Kind.SCRATCH_EVASION: KindFacts("Scratch rules evaded", Severity.LOW, "Have the files moved or removed."),
-    Kind.SANDBOX_WIDENING: KindFacts(
-        "Sandbox widened", Severity.MEDIUM, "Compare its settings with the site’s."
-    ),
+    Kind.SANDBOX_WIDENING: KindFacts("Sandbox widened", Severity.MEDIUM, "Compare its settings with the site’s."),
     Kind.POLLING_LOOP: KindFacts("Tight polling", Severity.LOW, "Point its owner to gatehouse wait."),
     Kind.OTHER: KindFacts("Other", Severity.MEDIUM, "Read the evidence."),
 }
@@ -185,9 +179,7 @@ def format_span(seconds: float) -> str:
     return words
 
 
-def read_clock(
-    opened_at: datetime, allowed_s: int, *, now: datetime, met_at: datetime | None = None
-) -> ClockReading:
+def read_clock(opened_at: datetime, allowed_s: int, *, now: datetime, met_at: datetime | None = None) -> ClockReading:
     """Read a clock that was started at ``opened_at`` and allows ``allowed_s`` seconds.
 
     ``met_at`` is when the step was done, if it was; a step done late stays over. The last quarter of the

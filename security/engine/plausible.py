@@ -22,9 +22,7 @@ _REFERENCE = re.compile(
     r"[A-Za-z_][\w.]*[(\[].*|(?:os\.environ|os\.getenv|process\.env|secrets?\.|self\.)[\w.]*.*"
     r"|(?:pass|env|fd):.*"
 )
-_PATH = re.compile(
-    r"(?:~|\.{1,2})?/(?:[\w.@+-]+/)*[\w.@+-]*|[A-Za-z]:\\.*|(?:file|vault|pass|op|secretmanager)://?.*"
-)
+_PATH = re.compile(r"(?:~|\.{1,2})?/(?:[\w.@+-]+/)*[\w.@+-]*|[A-Za-z]:\\.*|(?:file|vault|pass|op|secretmanager)://?.*")
 _NAMED_PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)+")
 _AWS_SECRET = re.compile(r"[A-Za-z0-9/+]{40}")  # may hold slashes and look like a path
 _STRONG = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z]).{8,}|.{24,}")

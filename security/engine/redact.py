@@ -157,9 +157,7 @@ def redact(text: str, *, key: bytes) -> Redaction:
         value = text[hit.start : hit.end]
         parts += [text[position : hit.start], f"[REDACTED:{hit.kind}]"]
         findings.append(
-            SecretFinding(
-                hit.detector, hit.kind, hit.start, hit.end, mask(hit.kind, value), fingerprint(value, key)
-            )
+            SecretFinding(hit.detector, hit.kind, hit.start, hit.end, mask(hit.kind, value), fingerprint(value, key))
         )
         position = hit.end
     return Redaction("".join([*parts, text[position:]]), tuple(findings))

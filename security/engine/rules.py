@@ -50,9 +50,7 @@ SHAPES = (
     _shape("gitlab_token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
     _shape("aws_access_key", "akia asia", r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
     _shape("anthropic_key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{20,}"),
-    _shape(
-        "openai_key", "sk-", r"sk-(?!ant-)(?:proj-|svcacct-|admin-)?(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}"
-    ),
+    _shape("openai_key", "sk-", r"sk-(?!ant-)(?:proj-|svcacct-|admin-)?(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}"),
     _shape("google_key", "aiza", r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
     _shape("huggingface_token", "hf_", r"hf_[A-Za-z]{30,}(?![A-Za-z0-9_])"),
     _shape("slack_token", "xox", r"xox[abeprs]-[A-Za-z0-9-]{10,}"),
@@ -120,9 +118,7 @@ NAMED = (
         "name:assignment",
         "secret",
         _WORDS,
-        re.compile(
-            rf"""{_NAME}(?![A-Za-z0-9_-])(?:\\?["'])?\]?(?P<op>\s*(?:=>|:=|=|:)\s*|%3D){_value("v")}""", re.I
-        ),
+        re.compile(rf"""{_NAME}(?![A-Za-z0-9_-])(?:\\?["'])?\]?(?P<op>\s*(?:=>|:=|=|:)\s*|%3D){_value("v")}""", re.I),
         _named,
     ),
     Rule(
@@ -168,9 +164,7 @@ NAMED = (
         "header:cookie",
         "session_cookie",
         ("cookie",),
-        re.compile(
-            r"""cookie:\s*(?:[^=;\s]+=[^;\s]*;\s*)*?[^=;\s]*sess[^=;\s]*=(?P<v>[^;\s"'\x00]+)""", re.I
-        ),
+        re.compile(r"""cookie:\s*(?:[^=;\s]+=[^;\s]*;\s*)*?[^=;\s]*sess[^=;\s]*=(?P<v>[^;\s"'\x00]+)""", re.I),
         _plain,
     ),
     Rule(

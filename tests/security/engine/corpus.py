@@ -46,10 +46,7 @@ def make_values(seed: int = 7) -> dict[str, str]:
         "ghs": "ghs_" + text(12) + "." + text(40),
         "hex48": text(48, "0123456789abcdef"),
         "opaque": text(20) + "4" + text(19) + "Z",
-        "pem": "-----BEGIN "
-        + "OPENSSH PRIVATE KEY-----\n"
-        + text(64)
-        + "\n-----END OPENSSH PRIVATE KEY-----",
+        "pem": "-----BEGIN " + "OPENSSH PRIVATE KEY-----\n" + text(64) + "\n-----END OPENSSH PRIVATE KEY-----",
         "pw": "Tr0ub4dor" + text(6) + "#42",
     }
 

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -40,7 +41,7 @@ def test_a_worse_finding_never_has_more_time():
 
 def test_an_incident_is_worked_in_order():
     path = [State.NEW, State.TRIAGED, State.CONTAINED, State.RESOLVED, State.REOPENED, State.TRIAGED]
-    assert all(find_transition(a, b) for a, b in zip(path, path[1:], strict=False))
+    assert all(find_transition(a, b) for a, b in pairwise(path))
     assert find_transition(State.NEW, State.RESOLVED) is None
     assert find_transition(State.RESOLVED, State.NEW) is None
     assert allowed_transitions(State.NEW)[0].target is State.TRIAGED
@@ -65,9 +66,7 @@ def test_a_closed_incident_can_only_be_reopened():
 
 def test_one_key_seen_in_three_places_is_one_incident():
     def key(place, fingerprint="fp1"):
-        return dedup_key(
-            kind=Kind.EXPOSED_SECRET, cluster="aster", subject="a1", fingerprint=fingerprint, place=place
-        )
+        return dedup_key(kind=Kind.EXPOSED_SECRET, cluster="aster", subject="a1", fingerprint=fingerprint, place=place)
 
     assert key("argv") == key("job output") == key("history")
     assert key("argv") != key("argv", "fp2")
@@ -130,7 +129,5 @@ def test_a_span_is_written_in_its_two_largest_units(seconds, words):
 def test_the_next_deadline_follows_the_state():
     clock = CLOCKS[Severity.HIGH]
     assert next_deadline(Severity.HIGH, State.NEW, OPENED) == OPENED + timedelta(seconds=clock.triage_s)
-    assert next_deadline(Severity.HIGH, State.CONTAINED, OPENED) == OPENED + timedelta(
-        seconds=clock.resolve_s
-    )
+    assert next_deadline(Severity.HIGH, State.CONTAINED, OPENED) == OPENED + timedelta(seconds=clock.resolve_s)
     assert next_deadline(Severity.HIGH, State.ACCEPTED, OPENED) is None

@@ -58,9 +58,7 @@ def test_redacting_twice_changes_nothing(parts, joint):
     assert again.findings == ()
 
 
-JUMBLE = (
-    "password = : \" ' -p mysql token :// @ a 7f3kQ9zz [REDACTED:jwt] , echo | <<< kinit -- curl key _ { ["
-)
+JUMBLE = "password = : \" ' -p mysql token :// @ a 7f3kQ9zz [REDACTED:jwt] , echo | <<< kinit -- curl key _ { ["
 fragments = st.sampled_from([*JUMBLE.split(), " ", "\n", "\x00", "Bearer ", "sudo -S", " -u ", VALUES["ghp"]])
 
 
