@@ -8,6 +8,7 @@ from ninja.errors import HttpError, ValidationError
 
 from portal.core import problems
 from portal.core.errors import DomainError
+from portal.me import router as me_router
 
 log = structlog.get_logger(__name__)
 
@@ -60,3 +61,6 @@ def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
 def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     log.exception("api_failure", exc_info=error)
     return problems.plain(500)
+
+
+api.add_router("", me_router, tags=["principals"])

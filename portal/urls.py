@@ -1,6 +1,6 @@
 """Every address of the portal."""
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from portal.api import api
 from portal.core import health
@@ -10,4 +10,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
     path("api/v1/", api.urls),
+    path("", include("principals.urls")),
+    path("", include("portal.dashboard.urls")),
 ]
+
+handler403 = "portal.dashboard.errors.forbidden"
+handler404 = "portal.dashboard.errors.not_found"
+handler500 = "portal.dashboard.errors.failed"
