@@ -10,6 +10,7 @@ from telemetry.services.ingest import (
     run_batch,
     sweep,
 )
+from telemetry.services.rollups import catch_up, mark_dirty, refresh, touched_days
 from telemetry.services.sessions import Declared, SessionOutcome, declare_sessions
 
 __all__ = [
@@ -17,11 +18,15 @@ __all__ = [
     "Progress",
     "SessionOutcome",
     "accept_upload",
+    "catch_up",
     "count_reasons",
     "declare_sessions",
     "ingest_file",
     "ingest_records",
+    "mark_dirty",
+    "refresh",
     "require_cluster",
     "run_batch",
     "sweep",
+    "touched_days",
 ]
