@@ -60,11 +60,11 @@ def _open(name: str) -> Iterator[BinaryIO]:
     if name == _STDIN:
         yield sys.stdin.buffer
         return
-    try:
-        stream = Path(name).open("rb")
-    except OSError as error:
-        raise CommandError(f"{name} cannot be read: {error.strerror}.") from error
-    with stream:
+    with contextlib.ExitStack() as stack:
+        try:
+            stream = stack.enter_context(Path(name).open("rb"))
+        except OSError as error:
+            raise CommandError(f"{name} cannot be read: {error.strerror}.") from error
         yield stream
 
 

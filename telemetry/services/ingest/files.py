@@ -102,10 +102,7 @@ def _lease_of(batch: IngestBatch) -> datetime:
 
 def _note_interruption(feed: Feed, actor: Actor, error: BaseException) -> None:
     batch = feed.batch
-    if isinstance(error, KeyboardInterrupt):
-        why = "Interrupted"
-    else:
-        why = f"Stopped by {type(error).__name__}"
+    why = "Interrupted" if isinstance(error, KeyboardInterrupt) else f"Stopped by {type(error).__name__}"
     text = f"{why} before line {batch.line}; all before it is stored. Run the same command again to go on."
     batches.fail_batch(batch, feed.lease, actor.ref, text)
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from portal.core.actors import ActorRef
-from principals.models import Cluster
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.lines import Source
 from telemetry.models import IngestBatch
@@ -52,9 +51,5 @@ def run_feed(feed: Feed, chunks: Iterable[Chunk], ref: ActorRef, report: Report 
         if report is not None:
             report(Progress(batch.total_rows, batch.offset, batch.bytes_total))
     finish_batch(feed, ref)
-    refresh(feed.cluster)
-
-
-def refresh(cluster: Cluster) -> None:
-    """Recompute the rollups that a batch marked; what is interrupted here stays marked for the next time."""
-    rollups.refresh(cluster)
+    # What is interrupted here stays marked for the next time.
+    rollups.catch_up(cluster=feed.cluster)
