@@ -88,7 +88,9 @@ def put(shape: dict[str, Any], users: list[ClusterUser], lab: Lab) -> Job:
         return make_job(user, lab, submit=submit, end=end, state="CANCELLED", array_tasks=shape["tasks"], **held)
     elapsed = max(0, shape["span"] - shape["suspended"])
     if shape["kind"] == "running":
-        return make_job(user, lab, submit=submit, start=start, usage_end=until, elapsed_s=elapsed, state="RUNNING", **held)
+        return make_job(
+            user, lab, submit=submit, start=start, usage_end=until, elapsed_s=elapsed, state="RUNNING", **held
+        )
     return make_job(user, lab, submit=submit, start=start, end=until, elapsed_s=elapsed, state=shape["state"], **held)
 
 
