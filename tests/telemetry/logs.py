@@ -37,10 +37,10 @@ def live_row(number: int, state: str, *, ago_s: int = 60, **values: str) -> str:
     """A row of a job submitted so long ago: PENDING, RUNNING since then, or ended now."""
     started = state != "PENDING"
     ended = state not in ("PENDING", "RUNNING")
+    elapsed = f"00:{ago_s // 60:02}:{ago_s % 60:02}"
     times = {
         "Submit": iso(ago_s), "Eligible": iso(ago_s), "Start": iso(ago_s) if started else "Unknown",
-        "End": iso(0) if ended else "Unknown", "Elapsed": f"00:{ago_s // 60:02}:{ago_s % 60:02}" if started else "00:00:00",
-        "State": state,
+        "End": iso(0) if ended else "Unknown", "Elapsed": elapsed if started else "00:00:00", "State": state,
     }  # fmt: skip
     return job_row(number, **times | values)
 
