@@ -47,7 +47,9 @@ def expected_days(jobs: list[Job]) -> dict[tuple[Any, ...], Counter[str]]:
     rollups: dict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
 
     def at(job: Job, second: int) -> Counter[str]:
-        return rollups[second // 86_400, job.cluster_user_id, job.lab_id, job.partition, job.qos, job.actor, job.harness]
+        return rollups[
+            second // 86_400, job.cluster_user_id, job.lab_id, job.partition, job.qos, job.actor, job.harness
+        ]
 
     for job in jobs:
         submit, start, until, end = (_s(value) for value in (job.submit, job.start, job.usage_end, job.end))
