@@ -30,8 +30,8 @@ class Definition(StrEnum):
 _SENTENCES = {
     Definition.JOB: "A job is an agent's when it was attributed to an agent session of its user at its submit time; "
     "an agent user has at least one such job in the period.",
-    Definition.ACCOUNT: "An account is an agent user's when it had an agent session or an agent's job in the period, and "
-    "then all its jobs count; accounts without any session or attributed job are not attributed.",
+    Definition.ACCOUNT: "An account is an agent user's when it had an agent session or an agent's job in the period, "
+    "and then all its jobs count; accounts without any session or attributed job are not attributed.",
 }
 
 
@@ -55,7 +55,7 @@ class Period:
     def parse_month(cls, text: str) -> Self:
         """Read `2026-07`. Raises `Invalid` for anything else."""
         try:
-            at = datetime.strptime(text, "%Y-%m")  # noqa: DTZ007 - a month has no zone
+            at = datetime.strptime(text, "%Y-%m")
         except ValueError:
             raise Invalid(f"{text[:20]!r} is no month.", code="month", remedy="Write it as 2026-07.") from None
         return cls.month(at.year, at.month)

@@ -1,8 +1,10 @@
 """Agents' shares of people, submissions, core-hours and GPU-hours; by harness and by day."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from django.db.models import Count, Q, Sum
 
@@ -91,7 +93,7 @@ class HarnessLoad:
 
 def by_harness(scope: Scope) -> list[HarnessLoad]:
     """Split agents' jobs by harness, most submissions first; one query. The rows add up to agents' totals."""
-    rows = (
+    rows: Iterable[Any] = (
         scope.rollups()
         .filter(actor=Actor.AGENT)
         .values("harness", "cluster_user")
