@@ -90,6 +90,10 @@ class HarnessLoad:
     def name(self) -> str:
         return harness_name(self.harness) if self.harness else "Harness not known"
 
+    @property
+    def people(self) -> int:
+        return self.users
+
 
 def by_harness(scope: Scope) -> list[HarnessLoad]:
     """Split agents' jobs by harness, most submissions first; one query. The rows add up to agents' totals."""
