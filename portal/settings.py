@@ -225,6 +225,10 @@ AUDIT_ANCHOR_FILE: str = env.str("AUDIT_ANCHOR_FILE", default=str(DATA_DIR / "au
 # A syslog socket or "host:port"; empty sends nothing.
 AUDIT_ANCHOR_SYSLOG: str = env.str("AUDIT_ANCHOR_SYSLOG", default="")
 
+# --- prices, for what labs see on My lab -----------------------------------------------------------------
+PRICE_CORE_HOUR: float = env.float("GATEHOUSE_PRICE_CORE_HOUR", default=0.012)
+PRICE_GPU_HOUR: float = env.float("GATEHOUSE_PRICE_GPU_HOUR", default=0.35)
+
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = INGEST_MAX_BYTES

@@ -11,6 +11,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("metrics", health.metrics, name="metrics"),
     path("api/v1/", api.urls),
     path("", include("principals.urls")),
+    path("", include("policies.urls")),
     path("", include("portal.dashboard.urls")),
 ]
 

@@ -138,9 +138,7 @@ def _clause(row: Mapping[str, Any]) -> Clause:
         modality=Modality(row["modality"]),
         text_human=row["text_human"],
         text_agent=row["text_agent"],
-        check=Check(
-            Coverage(check.get("coverage", "none")), check.get("measure", ""), check.get("words", "")
-        ),
+        check=Check(Coverage(check.get("coverage", "none")), check.get("measure", ""), check.get("words", "")),
         action=Action(row.get("action", "none")),
         value=row.get("value"),
         unit=row.get("unit", ""),

@@ -11,9 +11,7 @@ from enum import Enum
 
 IDENTITY_MAX = 128
 _IDENTITY = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*(?:/[a-z0-9]+(?:[._-][a-z0-9]+)*)*")
-_VERSION = re.compile(
-    r"v?(?P<release>\d{1,9}(?:\.\d{1,9}){0,3})(?:-(?P<pre>[0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?"
-)
+_VERSION = re.compile(r"v?(?P<release>\d{1,9}(?:\.\d{1,9}){0,3})(?:-(?P<pre>[0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -96,8 +94,8 @@ def validate_identity(identity: str) -> str:
     """Return an identity such as ``okafor/mdtools-mcp``; raise ``ValueError`` for any other form."""
     if len(identity) > IDENTITY_MAX or _IDENTITY.fullmatch(identity) is None:
         raise ValueError(
-            f"{identity[:IDENTITY_MAX]!r} is not an identity: lower-case letters, digits, single hyphens, dots or "
-            f"underscores between them, parts joined by /, at most {IDENTITY_MAX} characters."
+            f"{identity[:IDENTITY_MAX]!r} is not an identity: lower-case letters and digits, single hyphens, "
+            f"dots or underscores between them, parts joined by /, at most {IDENTITY_MAX} characters."
         )
     return identity
 
@@ -121,9 +119,7 @@ def parse_release(
     if unknown:
         raise ValueError(f"Unknown capability {unknown[0]!r}; known ones are {', '.join(CAPABILITIES)}.")
     version_key(version)
-    return ExtensionRelease(
-        kinds[kind], validate_identity(identity), version, validate_digest(digest), declared
-    )
+    return ExtensionRelease(kinds[kind], validate_identity(identity), version, validate_digest(digest), declared)
 
 
 class AdmissionState(Enum):
@@ -211,8 +207,6 @@ def capability_diff(old: Iterable[str], new: Iterable[str]) -> CapabilityDiff:
     before, after = frozenset(old), frozenset(new)
 
     def ordered(names: frozenset[str]) -> tuple[Capability, ...]:
-        return tuple(
-            sorted((CAPABILITIES[name] for name in names), key=lambda each: (-each.weight, each.name))
-        )
+        return tuple(sorted((CAPABILITIES[name] for name in names), key=lambda each: (-each.weight, each.name)))
 
     return CapabilityDiff(ordered(after - before), ordered(before - after), ordered(before & after))

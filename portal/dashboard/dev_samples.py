@@ -40,12 +40,12 @@ def samples(now: dt.datetime) -> dict[str, Any]:
         ],
         "entries": [
             {"at": ago[0], "by": "system", "what": "Seen again in process arguments", "note": "14th time, login03"},
-            {"at": ago[1], "by": "human", "what": "u0015 took it and marked it triaged", "note": "write scope confirmed"},
+            {"at": ago[1], "by": "human", "what": "u0015 took it and marked it triaged", "note": "scope confirmed"},
             {"at": ago[3], "by": "agent", "what": "quillon-dataset-builder ran curl", "note": "session ses_f40d"},
         ],
         "ticks": [
-            {"at": ago[0], "name": "48213951", "url": "?job=48213951", "text": "started on c1142", "whose": "okafor-ci"},
-            {"at": ago[1], "name": "48213860", "url": "?job=48213860", "text": "out of memory at 64 GB", "whose": "u0102"},
+            {"at": ago[0], "name": "48213951", "url": "?job=48213951", "text": "started", "whose": "okafor-ci"},
+            {"at": ago[1], "name": "48213860", "url": "?job=48213860", "text": "out of memory", "whose": "u0102"},
         ],
         "numbers": {
             "head": ["Share of submissions", "Agents", "People"],
@@ -82,5 +82,6 @@ def samples(now: dt.datetime) -> dict[str, Any]:
 def _share(label: str, part: str, whole: str, share: float) -> dict[str, Any]:
     return {
         "label": label, "part": part, "whole": whole, "share": share,
-        "url": f"?measure={label}", "part_url": f"?measure={label}&actor=agent", "rest_url": f"?measure={label}&actor=human",
+        "url": f"?measure={label}", "part_url": f"?measure={label}&actor=agent",
+        "rest_url": f"?measure={label}&actor=human",
     }  # fmt: skip

@@ -118,7 +118,8 @@ def test_a_clock_says_what_is_left_or_over_in_words():
 def test_a_table_sorts_pages_and_exports_by_its_query():
     page = Paginator(range(30), 10).get_page(2)
     html = draw(
-        '{% data_table "Jobs" id="j" columns="Job; Cost|n|cost; Act|sr" sort="-cost" page=page %}<tr></tr>{% enddata_table %}',
+        '{% data_table "Jobs" id="j" columns="Job; Cost|n|cost; Act|sr" sort="-cost" page=page %}'
+        "<tr></tr>{% enddata_table %}",
         path="/jobs/?state=RUNNING,PENDING&page=2", page=page,
     )  # fmt: skip
     assert 'aria-sort="descending"' in html and "?state=RUNNING,PENDING&amp;sort=cost" in html

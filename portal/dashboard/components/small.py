@@ -143,7 +143,8 @@ def _length(seconds: float) -> str:
 def _clock(css: str, part: int, words: str, due: dt.datetime) -> SafeString:
     return format_html(
         '<span class="{}"><svg class="sla__ring" viewBox="0 0 20 20" aria-hidden="true">'
-        '<circle cx="10" cy="10" r="7"/><circle cx="10" cy="10" r="7" pathLength="100" stroke-dasharray="{} 100"/></svg>'
+        '<circle cx="10" cy="10" r="7"/>'
+        '<circle cx="10" cy="10" r="7" pathLength="100" stroke-dasharray="{} 100"/></svg>'
         '{}<span class="sr">, due {}</span></span>',
         css, part, words, moment(due, "when"),
     )  # fmt: skip

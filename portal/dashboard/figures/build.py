@@ -242,8 +242,8 @@ def cumulative(
     `telling` marks one point: (edge, share, words).
     """
     figure = _empty(
-        xaxis={"type": "log", "tickvals": [at for at, _ in ticks] or None, "ticktext": [words for _, words in ticks] or None,
-               "showspikes": True},
+        xaxis={"type": "log", "showspikes": True, "tickvals": [at for at, _ in ticks] or None,
+               "ticktext": [words for _, words in ticks] or None},
         yaxis={"range": [0, 1], "tickformat": ".0%", "nticks": 5, "zeroline": True, "zerolinecolor": "var(--control)"},
     )  # fmt: skip
     for one in series:

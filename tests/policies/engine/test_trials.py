@@ -108,9 +108,7 @@ def test_an_impossible_request_is_an_error(request_):
         decide(request_)
 
 
-requests = st.builds(
-    TrialRequest, minutes=st.integers(1, 20), gpus=st.integers(0, 2), nodes=st.integers(1, 2)
-)
+requests = st.builds(TrialRequest, minutes=st.integers(1, 20), gpus=st.integers(0, 2), nodes=st.integers(1, 2))
 small_limits = st.builds(
     TrialLimits,
     max_gpus=st.integers(0, 2),
@@ -130,9 +128,7 @@ usages = st.lists(
 )
 
 
-@given(
-    small_limits, st.lists(st.tuples(requests, st.integers(0, 40_000), st.sampled_from("ab")), max_size=25)
-)
+@given(small_limits, st.lists(st.tuples(requests, st.integers(0, 40_000), st.sampled_from("ab")), max_size=25))
 def test_no_order_of_requests_ever_overspends(limits, asked):
     now, rows = TEN, []
     for request, gap, person in asked:
