@@ -33,6 +33,10 @@ PAGES: list[Row] = [
     Row("GET", "/healthz", 200),
     Row("GET", "/readyz", 200),
     Row("GET", "/metrics", 403, {"staff": 200}),
+    signed_in("GET", "/reports/"),
+    signed_in("GET", "/reports/{cluster}/{published_month}/"),
+    Row("POST", "/reports/draft/", 403, {"nobody": 302, "staff": 404}),
+    Row("POST", "/reports/{cluster}/{published_month}/publish/", 403, {"nobody": 302, "staff": 404}),
 ]
 
 OPERATIONS: list[Row] = [
