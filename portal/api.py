@@ -8,6 +8,8 @@ from ninja.errors import HttpError, ValidationError
 
 from portal.core import problems
 from portal.core.errors import DomainError
+from portal.me import router as me_router
+from portal.realtime.api import router as events_router
 
 log = structlog.get_logger(__name__)
 
@@ -60,3 +62,7 @@ def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
 def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     log.exception("api_failure", exc_info=error)
     return problems.plain(500)
+
+
+api.add_router("/events", events_router)
+api.add_router("", me_router, tags=["principals"])

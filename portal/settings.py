@@ -6,6 +6,7 @@ made on first use, mode 0600, inside GATEHOUSE_DATA.
 
 from pathlib import Path
 
+from celery.schedules import crontab
 from environ import FileAwareEnv
 
 from portal.core import csp, logs
@@ -45,6 +46,8 @@ SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+# Marks every page "Demo data" where the rows are invented.
+DEMO: bool = env.bool("GATEHOUSE_DEMO", default=False)
 # How many proxies stand before the portal; the client address is taken that many entries from the right.
 PROXY_COUNT: int = env.int("GATEHOUSE_PROXY_COUNT", default=0)
 NINJA_NUM_PROXIES = PROXY_COUNT
@@ -97,6 +100,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "portal.dashboard.shell.shell",
             ],
         },
     },
@@ -129,6 +133,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+CSRF_FAILURE_VIEW = "portal.dashboard.errors.csrf_failed"
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
@@ -145,8 +150,9 @@ LANGUAGE_CODE = "en"
 
 # --- static files ----------------------------------------------------------------------------------------
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "portal" / "static"]
 STATIC_ROOT = DATA_DIR / "static"
+if EMBEDDED:
+    STATIC_ROOT.mkdir(exist_ok=True)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
@@ -178,7 +184,14 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_TIME_LIMIT = 3600
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {}
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
+    "sweep-ingest-batches": {"task": "telemetry.tasks.sweep_ingest_batches", "schedule": 10.0},
+    "number-live-events": {"task": "portal.realtime.tasks.number_live_events", "schedule": 60.0},
+    "prune-live-events": {"task": "portal.realtime.tasks.prune_live_events", "schedule": 3600.0},
+    "seal-audit": {"task": "portal.core.tasks.seal_audit", "schedule": 5.0},
+    "anchor-audit": {"task": "portal.core.tasks.anchor_audit", "schedule": crontab(minute="0")},
+    "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
+}
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 
 CHANNEL_LAYERS = (

@@ -19,6 +19,8 @@ KEPT_DAYS = 7
 # History and back-fill are no news (DESIGN, "How data flows").
 NEWS_MAX_AGE = timedelta(minutes=15)
 NUDGE_GROUP = "live.nudge"
+# Told by whoever changes a role, a token or a hold: every process then checks at once who may still listen.
+PERMISSIONS_CHANGED = "permissions.changed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Child:
             list(self.command),
             env={**os.environ, **self.environment},
             start_new_session=True,
-            preexec_fn=die_with_parent,  # noqa: PLW1509 - the supervisor has one thread
+            preexec_fn=die_with_parent,
         )
 
     @property

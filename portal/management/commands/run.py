@@ -10,13 +10,13 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from portal.supervisor.children import Child, Supervisor, embedded_children
+from principals.models import Cluster, User
 
 READY_WITHIN_S = 60
 
@@ -84,10 +84,8 @@ class Command(BaseCommand):
 
     def _load_demo(self) -> bool:
         """Load the demo facility into an empty database; say whether the database is a demo."""
-        clusters = apps.get_app_config("principals").get_model("Cluster").objects
-        people = apps.get_app_config("principals").get_model("User").objects
-        if clusters.exists() or people.exists():
-            return bool(clusters.filter(is_demo=True).exists())
+        if Cluster.objects.exists() or User.objects.exists():
+            return Cluster.objects.filter(is_demo=True).exists()
         if os.environ.get("DEMO") == "0":
             self._say("Started empty. Make the first person: .venv/bin/python manage.py createsuperuser")
             return False
@@ -104,7 +102,7 @@ class Command(BaseCommand):
             if web.process is None or web.process.poll() is not None:
                 return False
             try:
-                with urllib.request.urlopen(f"http://{host}:{port}/readyz", timeout=2):  # noqa: S310 - our own address
+                with urllib.request.urlopen(f"http://{host}:{port}/readyz", timeout=2):
                     return True
             except (urllib.error.URLError, OSError):
                 time.sleep(0.1)

@@ -1,0 +1,3 @@
+"""What `policies` announces."""
+
+AUP_PUBLISHED = "aup.published"

@@ -1,0 +1,31 @@
+"""Celery edge of the kernel: sealing and anchoring the audit trail, and keeping tables to their term."""
+
+from celery import shared_task
+
+from portal.core import anchors, audit, idempotency, leases, live
+
+SEALER = "audit-sealer"
+
+
+@shared_task
+def seal_audit() -> int:
+    """Chain committed audit rows, unless another process does."""
+    holder = leases.holder_name()
+    if not leases.take(SEALER, holder, seconds=60):
+        return 0
+    try:
+        return audit.seal_all()
+    finally:
+        leases.release(SEALER, holder)
+
+
+@shared_task
+def anchor_audit() -> int:
+    """Note the chain's head outside the database."""
+    return anchors.write_anchor()
+
+
+@shared_task
+def prune() -> dict[str, int]:
+    """Delete live events and idempotency keys past their term."""
+    return {"live_events": live.prune(), "idempotency_keys": idempotency.prune()}

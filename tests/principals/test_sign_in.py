@@ -1,0 +1,64 @@
+"""People sign in with a login name and a password."""
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from tests import factories
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def alice(db: None, settings) -> None:  # type: ignore[no-untyped-def]
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    factories.make_user("alice", password=PASSWORD)
+
+
+def _try(password: str, username: str = "alice", **extra: str):  # type: ignore[no-untyped-def]
+    return Client().post("/sign-in/", {"username": username, "password": password, **extra})
+
+
+def test_it_lets_in_and_goes_where_one_wanted(alice: None) -> None:
+    response = _try(PASSWORD, next="/incidents/")
+    assert (response.status_code, response["Location"]) == (302, "/incidents/")
+
+
+def test_it_never_goes_off_host(alice: None) -> None:
+    assert _try(PASSWORD, next="https://evil.example/")["Location"] == "/"
+
+
+def test_a_wrong_password_keeps_what_was_typed(alice: None) -> None:
+    response = _try("wrong")
+    assert response.status_code == 200
+    assert b'value="alice"' in response.content
+    assert b"do not belong together" in response.content
+
+
+def test_unknown_and_known_names_get_the_same_words(alice: None) -> None:
+    words = b"do not belong together"
+    assert words in _try("wrong", "nobody").content and words in _try("wrong").content
+
+
+def test_the_eleventh_try_waits(alice: None) -> None:
+    cache.clear()
+    for _ in range(10):
+        _try("wrong")
+    response = _try(PASSWORD)
+    assert response.status_code == 429
+    assert int(response["Retry-After"]) > 0
+    assert b"Too many tries" in response.content
+
+
+def test_signing_out_is_a_post(alice: None) -> None:
+    client = Client()
+    client.post("/sign-in/", {"username": "alice", "password": PASSWORD})
+    assert client.get("/sign-out/").status_code == 405
+    client.post("/sign-out/")
+    assert "_auth_user_id" not in client.session
+
+
+def test_a_form_without_its_token_is_refused_with_a_page(alice: None) -> None:
+    response = Client(enforce_csrf_checks=True).post("/sign-in/", {"username": "alice", "password": PASSWORD})
+    assert response.status_code == 403
+    assert b"too old" in response.content
