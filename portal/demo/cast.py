@@ -67,10 +67,10 @@ def _lab(name: str, people: str, jobs: str, project: str) -> LabPlan:
 
 
 LABS: Final = (
-    _lab("okafor", "u0398 u0421 u0455 u0462 u0470 u0488", "npt_sweep equil_318K dock_batch md_prod_r4 fep_win", "membrane"),
+    _lab("okafor", "u0398 u0421 u0455 u0462 u0470 u0488", "npt_sweep equil_318K dock_batch md_prod_r4", "membrane"),
     _lab("marlowe", "u0090 u0102 u0118 u0127 u0133 u0149", "eval_ablate finetune_lora train_s3 tok_shard", "langmodel"),
     _lab("lindqvist", "u0350 u0377 u0381 u0386 u0392", "unet_train seg_infer patch_aug train_s3", "microscopy"),
-    _lab("aldana", "u0219 u0231 u0238 u0244 u0251 u0257", "cfd_mesh_07 les_channel mesh_refine post_vort", "turbulence"),
+    _lab("aldana", "u0219 u0231 u0238 u0244 u0251 u0257", "cfd_mesh_07 les_channel mesh_refine", "turbulence"),
     _lab("ferrant", "u0531 u0540 u0546 u0552 u0561", "snakejob.align snakejob.call fastqc count_mtx", "genomics"),
     _lab("quillon", "u0590 u0611 u0618 u0623 u0637 u0644", "tok_shard dedup_pass build_index filter_lang", "corpora"),
     _lab("vesterholt", "u0720 u0733 u0741 u0746 u0752", "relax_ck12 dft_scf phonon_q relax_ck13", "perovskite"),

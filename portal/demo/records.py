@@ -29,34 +29,37 @@ def make_records(rng: Random, drafts: Sequence[Draft], now_s: int) -> list[JobRe
     What has not ended is running; what has not started is pending, an array's waiting tasks in one record.
     """
     ordered = sorted(drafts, key=lambda draft: (draft.batch.submit_s, draft.batch.login, draft.shape, draft.task))
-    raw_id = LAST_RAW_ID - len(ordered)
+    batches = [list(tasks) for _, tasks in groupby(ordered, key=lambda draft: (draft.batch, draft.shape))]
+    raw_id = LAST_RAW_ID - sum(ids_needed(len(tasks)) for tasks in batches)
     records: list[JobRecord] = []
-    for _, group in groupby(ordered, key=lambda draft: (draft.batch, draft.shape)):
-        tasks = list(group)
+    for tasks in batches:
         records += _batch_records(rng, tasks, raw_id + 1, now_s)
-        raw_id += len(tasks)
+        raw_id += ids_needed(len(tasks))
     return records
 
 
+def ids_needed(size: int) -> int:
+    """Return how many raw job ids a submission of `size` jobs takes: an array has one of its own."""
+    return 1 if size == 1 else size + 1
+
+
 def _batch_records(rng: Random, tasks: Sequence[Draft], base: int, now_s: int) -> Iterator[JobRecord]:
-    common = _common(rng, tasks[0])
+    common = common_facts(rng, tasks[0])
     if tasks[0].batch.size == 1:
         yield from _task_records(rng, tasks[0], common | {"raw_job_id": base, "job_id": str(base)}, now_s)
         return
     common["array_job_id"] = base
     waiting = [draft.task for draft in tasks if _is_waiting(draft, now_s)]
-    number = base
     for draft in tasks:
         if draft.task in waiting:
             continue
-        number += 1
         # The last task takes over the number of the array itself, unless tasks are still waiting under it.
-        own = base if draft is tasks[-1] and not waiting else number
+        own = base if draft is tasks[-1] and not waiting else base + 1 + draft.task
         ids = {"raw_job_id": own, "job_id": f"{base}_{draft.task}", "array_task": draft.task}
         yield from _task_records(rng, draft, common | ids, now_s)
     if waiting:
         ids = {"raw_job_id": base, "job_id": f"{base}_[{spans_text(waiting)}]", "array_tasks": len(waiting)}
-        yield _pending(rng, common | ids)
+        yield pending(rng, common | ids)
 
 
 def _is_waiting(draft: Draft, now_s: int) -> bool:
@@ -74,7 +77,14 @@ def spans_text(numbers: Sequence[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
-def _common(rng: Random, draft: Draft) -> dict[str, Any]:
+def numbers_of(spans: str) -> list[int]:
+    """Read array tasks as Slurm writes them: the inverse of `spans_text`."""
+    ends = [part.partition("-") for part in spans.split(",")]
+    return [number for first, _, last in ends for number in range(int(first), int(last or first) + 1)]
+
+
+def common_facts(rng: Random, draft: Draft) -> dict[str, Any]:
+    """Return the fields of a record that all jobs of a batch share."""
     shape, lab = draft.shape, cast.LAB_OF[draft.batch.login]
     name = texts.job_name(rng, draft)
     secret = rng.random() < _SECRETS_A_JOB * 2
@@ -92,13 +102,14 @@ def _common(rng: Random, draft: Draft) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _pending(rng: Random, common: dict[str, Any]) -> JobRecord:
+def pending(rng: Random, common: dict[str, Any]) -> JobRecord:
+    """Return the record of a job, or of an array's waiting tasks, that waits."""
     return JobRecord(**common, state="PENDING", node_list=NEVER_ASSIGNED, reason=rng.choice(_WAITS_FOR))
 
 
 def _task_records(rng: Random, draft: Draft, common: dict[str, Any], now_s: int) -> Iterator[JobRecord]:
     if _is_waiting(draft, now_s):
-        yield _pending(rng, common)
+        yield pending(rng, common)
     elif not draft.starts:
         yield _never_started(rng, draft, common)
     else:

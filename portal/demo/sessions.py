@@ -72,7 +72,7 @@ def shell_sessions(rng: Random, drafts: Iterable[Draft], now_s: int) -> list[Ses
             moments[draft.batch.login].add(draft.batch.submit_s)
     sessions = []
     for login in sorted(moments):
-        host, stretch = rng.choice(cast.LOGIN_NODES), []
+        host, stretch = rng.choice(cast.LOGIN_NODES), list[int]()
         for moment in [*sorted(moments[login]), None]:
             if stretch and (moment is None or moment - stretch[-1] > _SHELL_PAUSE_S):
                 sessions.append(_shell(rng, login, host, stretch[0], stretch[-1], now_s))

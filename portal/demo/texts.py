@@ -62,7 +62,8 @@ def submit_line(rng: Random, draft: Draft, name: str, *, with_secret: bool) -> s
 
 def _script(rng: Random, draft: Draft, name: str) -> str:
     if draft.actor == AGENT and rng.random() < 0.3:
-        return f'--wrap="python -u {rng.choice(_ENTRIES)} --seed {rng.randrange(100)} --steps {rng.choice((50, 200, 1000))}"'
+        steps = rng.choice((50, 200, 1000))
+        return f'--wrap="python -u {rng.choice(_ENTRIES)} --seed {rng.randrange(100)} --steps {steps}"'
     return f"{name.partition('_try')[0]}.sh"
 
 
