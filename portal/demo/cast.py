@@ -18,8 +18,9 @@ LOGINS: Final[dict[str, str]] = {
 }
 STAFF: Final = "u0007"
 INFOSEC: Final = "u0016"
+INFOSEC_TEAM: Final = (INFOSEC, "u0015")
 AUDITOR: Final = "u0003"
-OFFICERS: Final = (STAFF, INFOSEC, AUDITOR, "u0015")
+OFFICERS: Final = (STAFF, AUDITOR, *INFOSEC_TEAM)
 
 LOGIN_NODES: Final = ("login01", "login02", "login03", "login04", "login05")
 
