@@ -26,7 +26,7 @@ LOST = (*FAILED, JobState.TIMEOUT, JobState.CANCELLED)
 Row = dict[str, Any]
 
 
-def _whole(expression: Combinable | Expression) -> ExpressionWrapper[Any]:
+def _whole(expression: Combinable | Expression) -> ExpressionWrapper:
     return ExpressionWrapper(expression, output_field=BigIntegerField())
 
 
@@ -38,7 +38,7 @@ def _earlier(field: str, instant: int) -> Least:
     return Least(_whole(F(field)), _whole(Value(instant)), output_field=BigIntegerField())
 
 
-def elapsed_within(lo: int, hi: int) -> ExpressionWrapper[Any]:
+def elapsed_within(lo: int, hi: int) -> ExpressionWrapper:
     """Build the seconds that a job ran within [lo, hi). Only for jobs that `ran_within(lo, hi)`."""
     span = _whole(F("usage_end")) - _whole(F("start"))
 
@@ -50,7 +50,7 @@ def elapsed_within(lo: int, hi: int) -> ExpressionWrapper[Any]:
 
 def ran_within(jobs: JobQuerySet, lo: int, hi: int) -> JobQuerySet:
     """Restrict to jobs that held their resources at some instant of [lo, hi)."""
-    return jobs.filter(usage_end__gt=lo, start__lt=hi, usage_end__gt=F("start"))
+    return jobs.filter(Q(usage_end__gt=F("start")), usage_end__gt=lo, start__lt=hi)
 
 
 def usage_sums(lo: int, hi: int) -> dict[str, Sum]:
