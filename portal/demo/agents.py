@@ -80,9 +80,7 @@ def _approve(plan: cast.AgentPlan, login: str) -> None:
 
 
 def _issue_token(plan: cast.AgentPlan) -> None:
-    principal_services.issue_agent_token(
-        actor=person(plan.owner), agent=agent_named(plan.name), label=plan.hosts[0]
-    )
+    principal_services.issue_agent_token(actor=person(plan.owner), agent=agent_named(plan.name), label=plan.hosts[0])
 
 
 def _suspend(plan: cast.AgentPlan) -> None:

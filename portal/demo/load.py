@@ -11,7 +11,7 @@ from portal.core import clock
 from portal.core.errors import Conflict
 from portal.demo import agents, cast, people, telemetry
 from portal.demo.facility import Facility, build_facility
-from portal.demo.history import Act, Stage, play
+from portal.demo.history import Stage, play
 from portal.demo.plan import DAYS
 from principals.models import Cluster, Lab, User
 from telemetry import services as telemetry_services
@@ -46,13 +46,13 @@ def load_demo(*, seed: int, now: datetime, jobs: int, say: Say) -> Facility:
         with clock.at(start):
             cluster = people.make_people()
         stage = Stage(cluster, start, now, Random(seed))
-        say(f"Storing {len(facility.records):,} job records and {len(facility.sessions):,} sessions day by day …")
-        play(_acts(stage, facility))
+        say("Registering agents, declaring sessions …")
+        play(agents.acts(stage))
+        with clock.at(now):
+            telemetry.declare_all(stage, facility)
+        say(f"Storing {len(facility.records):,} job records, day by day …")
+        play(telemetry.acts(stage, facility))
         say("Computing rollups …")
         with clock.at(now):
             telemetry_services.catch_up(cluster=cluster)
     return facility
-
-
-def _acts(stage: Stage, facility: Facility) -> list[Act]:
-    return [*agents.acts(stage), *telemetry.acts(stage, facility)]

@@ -53,9 +53,7 @@ def _make_users() -> dict[str, User]:
 def _make_labs(users: dict[str, User]) -> dict[str, Lab]:
     labs = {
         lab.name: lab
-        for lab in Lab.objects.bulk_create(
-            Lab(name=plan.name, title=plan.title, is_demo=True) for plan in cast.LABS
-        )
+        for lab in Lab.objects.bulk_create(Lab(name=plan.name, title=plan.title, is_demo=True) for plan in cast.LABS)
     }
     LabMembership.objects.bulk_create(
         LabMembership(

@@ -14,7 +14,7 @@ from portal.demo.plan import HUMAN
 _MEDIAN_LENGTH_S: Final = int(9.2 * DAY_S)
 _SPREAD: Final = 0.75
 _LONGEST_S: Final = 24 * DAY_S
-_SHELL_PAUSE_S: Final = 3 * 3600
+_SHELL_PAUSE_S: Final = 6 * 3600
 
 
 def agent_sessions(rng: Random, start_s: int, now_s: int) -> list[SessionPlan]:

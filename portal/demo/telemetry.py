@@ -14,28 +14,32 @@ from telemetry import services as telemetry_services
 from telemetry.engine.slurm.records import JobRecord
 
 SOURCE = "simulate"
-_HOURLY_FOR = timedelta(hours=48)  # older days arrive whole, which is quicker and looks the same
+_HOURLY_FOR = timedelta(hours=24)  # older days arrive whole, which is quicker and looks the same
+
+
+def declare_all(stage: Stage, facility: Facility) -> None:
+    """Declare every session, before any job: then each job is attributed once, as it arrives."""
+    telemetry_services.declare_sessions(
+        actor=SYSTEM_ACTOR, cluster=stage.cluster, sessions=[declared(plan) for plan in facility.sessions],
+        source=SOURCE,
+    )  # fmt: skip
+
+
+def declared(plan: SessionPlan) -> DeclaredSession:
+    """Return a planned session as the service takes it."""
+    return DeclaredSession(
+        login=plan.login, host=plan.host, kind=plan.kind, harness=plan.harness, campaign=plan.campaign,
+        started=datetime.fromtimestamp(plan.started_s, UTC), source=SOURCE,
+        ended=datetime.fromtimestamp(plan.ended_s, UTC) if plan.ended_s is not None else None,
+    )  # fmt: skip
 
 
 def acts(stage: Stage, facility: Facility) -> Iterator[Act]:
-    """Tell what arrived when: each moment brings the sessions seen so far and the jobs that ended since the last."""
+    """Tell what arrived when: each moment brings the jobs that ended since the last."""
     moments = _moments(stage)
     records = _by_moment(facility.records, moments)
-    last = stage.start - timedelta(days=60)
     for moment in moments:
-        news = _news_of(facility.sessions, last, moment)
-        yield Act(moment, partial(_arrive, stage, moment, news, records[moment]))
-        last = moment
-
-
-def declared(plan: SessionPlan, by: datetime) -> DeclaredSession:
-    """Return a session as it was known at an instant: without an end that had not come yet."""
-    ended = datetime.fromtimestamp(plan.ended_s, UTC) if plan.ended_s is not None else None
-    return DeclaredSession(
-        login=plan.login, host=plan.host, kind=plan.kind, harness=plan.harness, campaign=plan.campaign,
-        started=datetime.fromtimestamp(plan.started_s, UTC), ended=ended if ended and ended <= by else None,
-        source=SOURCE,
-    )  # fmt: skip
+        yield Act(moment, partial(_arrive, stage, records[moment]))
 
 
 def _moments(stage: Stage) -> list[datetime]:
@@ -62,22 +66,7 @@ def _by_moment(records: tuple[JobRecord, ...], moments: list[datetime]) -> dict[
     return grouped
 
 
-def _news_of(sessions: tuple[SessionPlan, ...], last: datetime, moment: datetime) -> list[SessionPlan]:
-    """List the sessions that began or ended in (last, moment]."""
-    low, high = last.timestamp(), moment.timestamp()
-    return [
-        plan for plan in sessions
-        if low < plan.started_s <= high or (plan.ended_s is not None and low < plan.ended_s <= high)
-    ]  # fmt: skip
-
-
-def _arrive(stage: Stage, moment: datetime, sessions: list[SessionPlan], records: list[JobRecord]) -> None:
-    known = [declared(plan, moment) for plan in sessions]
-    if known:
-        telemetry_services.declare_sessions(
-            actor=SYSTEM_ACTOR, cluster=stage.cluster, sessions=known, source=SOURCE
-        )
-    if records:
-        stream = telemetry_services.RecordStream(actor=SYSTEM_ACTOR, cluster=stage.cluster, source=SOURCE)
-        stream.write(records)
-        stream.close()
+def _arrive(stage: Stage, records: list[JobRecord]) -> None:
+    stream = telemetry_services.RecordStream(actor=SYSTEM_ACTOR, cluster=stage.cluster, source=SOURCE)
+    stream.write(records)
+    stream.close()
