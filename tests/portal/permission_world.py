@@ -8,7 +8,10 @@ from tests.conftest import Cast
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
     "lab": lambda cast: cast.lab.name,
+    "slug": lambda cast: "lines",
+    "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
+    "figure": lambda cast: "by-day",
 }
 
 
