@@ -149,9 +149,10 @@ def sweep() -> int:
     unsent = Q(state=IngestBatch.State.QUEUED, created__lt=now - SENT_AGAIN_AFTER)
     unsent &= Q(leased_until=None) | Q(leased_until__lt=now)
     has_payload = Exists(IngestPayload.objects.filter(batch=OuterRef("pk")))
-    found = list(IngestBatch.objects.filter(lapsed | unsent).annotate(has_payload=has_payload).order_by("pk")[:200])
+    found = IngestBatch.objects.filter(lapsed | unsent).order_by("pk")[:200]
+    sendable = set(IngestBatch.objects.filter(has_payload, lapsed | unsent).values_list("pk", flat=True))
     for batch in found:
-        if not batch.has_payload:
+        if batch.pk not in sendable:
             text = f"The process ended before line {batch.line}. Run the same command again to go on."
             batches.fail_batch(batch, batch.leased_until, ActorRef("system", "gatehouse", batch.sent_by), text)
             continue
