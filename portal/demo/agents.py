@@ -14,7 +14,7 @@ from principals.services.agents import Registration
 
 _SERVICES = (
     ("aster-reader", "Reads Slurm's accounting and queue on aster.", ("ingest:jobs",)),
-    ("login-collector", "Reports agent sessions and findings of the login nodes.", ("ingest:sessions", "ingest:findings")),
+    ("login-collector", "Reports sessions and findings of login nodes.", ("ingest:sessions", "ingest:findings")),
 )  # fmt: skip
 
 
