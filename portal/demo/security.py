@@ -123,3 +123,9 @@ def _move(case: Case, state: str) -> None:
     security_services.move_incident(
         actor=person(cast.INFOSEC), incident=_incident(case), to=state, reason=_REASONS.get(state, "")
     )
+
+
+def report_one(rng: Random, cluster: Cluster) -> None:
+    """Report something a detector saw just now: a case as before, of an agent that works."""
+    case = rng.choice([case for case in _CASES if case.severity != "critical" and case.agent])
+    report(cluster, case, case.evidence.format(key=_fake_key(rng)))
