@@ -80,6 +80,10 @@ def unknown_words(asked: Asked) -> str:
     return f"Not attributed: {', '.join(parts)}."
 
 
+def _in_a_sentence(label: str) -> str:
+    return label if label.startswith("GPU") else label.lower()
+
+
 def kpis(asked: Asked) -> list[dict[str, Any]]:
     """Return the key figures; the change is against as many days before."""
     now = asked.readings.shares[asked.definition]

@@ -20,7 +20,8 @@ from telemetry.models import Actor
 INCIDENTS_SHOWN = 4
 WEEK_SUB = (
     "Submissions by hour of the week, facility time, each as a share of its own week; one scale for both. The frame "
-    "marks Monday to Friday, 08:00 to 18:00: {agents} of agents’ submissions fall outside it, against {people} of people’s."
+    "marks Monday to Friday, 08:00 to 18:00: {agents} of agents’ submissions fall outside it, "
+    "against {people} of people’s."
 )
 RUNTIME_TICKS = ((10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (21_600, "6 h"), (86_400, "1 d"))
 
