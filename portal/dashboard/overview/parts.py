@@ -74,7 +74,7 @@ def unknown_words(asked: Asked) -> str:
     """Say how much is not attributed, measure by measure."""
     shares = asked.readings.shares[asked.definition]
     parts = [
-        f"{formats.percent(getattr(shares, measure).share(Actor.UNKNOWN))} of {label if label == 'GPU-hours' else label.lower()}"
+        f"{formats.percent(getattr(shares, measure).share(Actor.UNKNOWN))} of {_in_a_sentence(label)}"
         for measure, label, _ in MEASURES
     ]
     return f"Not attributed: {', '.join(parts)}."
