@@ -23,8 +23,11 @@ def _published_month(cast: Cast) -> str:
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
     "lab": lambda cast: cast.lab.name,
+    "slug": lambda cast: "lines",
+    "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
     "published_month": _published_month,
+    "figure": lambda cast: "by-day",
 }
 
 
