@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, get_args
 
 from django.db import transaction
 from django.db.models import F
@@ -11,7 +11,7 @@ from django.db.models import F
 from portal.core import clock, live
 from principals.models import Cluster
 from telemetry.engine.redaction import redact_record
-from telemetry.engine.reports import Known, judge_report
+from telemetry.engine.reports import Known, Verdict, judge_report
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected, content_digest
 from telemetry.engine.touched import as_date, touched_days
 from telemetry.models import IngestBatch
@@ -114,6 +114,7 @@ class _Writer:
         feed, counts = self.feed, self.prepared.counts
         known = rows.find_known(feed.cluster.pk, (record.raw_job_id for record, _ in records))
         fresh: list[tuple[JobRecord, int]] = []
+        stored = frozenset(known)
         seen = {key: row.digest for key, row in known.items()}
         for record, digest in records:
             # What is stored already needs neither names nor sessions: a file sent twice costs little.
@@ -124,7 +125,8 @@ class _Writer:
             fresh.append((record, digest))
         if fresh:
             self._take(fresh, known)
-        rows.upsert(list(self.pending.values()))
+        new = [row for key, row in self.pending.items() if key not in stored]
+        rows.write(new, [row for key, row in self.pending.items() if key in stored])
         if self.pairs:
             rollups.mark_dirty(feed.cluster, {(as_date(day), user) for day, user in self.pairs})
         if self.changes:
@@ -135,14 +137,17 @@ class _Writer:
         ids = [feed.ids_of(record.user, record.account, record.group) for record, _ in fresh]
         submits = [record.submit_s for record, _ in fresh]
         attributor = Attributor(feed.cluster, {each[1] for each in ids}, min(submits), max(submits))
+        tally = dict.fromkeys(get_args(Verdict), 0)
         for (record, digest), names in zip(fresh, ids, strict=True):
             old = known.get((record.raw_job_id, record.submit_s))
             outcome = judge_report(
                 old, digest=digest, state=record.state, start_s=rows.start_of(record), elapsed_s=record.elapsed_s
             )
-            counts.add(outcome)
+            tally[outcome] += 1
             if outcome in ("created", "updated"):
                 known[record.raw_job_id, record.submit_s] = self._put(record, digest, names, old, attributor)
+        for outcome, number in tally.items():
+            counts.add(outcome, number)
 
     def _put(
         self,

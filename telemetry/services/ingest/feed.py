@@ -29,7 +29,7 @@ class Counts:
     step_rows: int = 0
     redactions: int = 0
 
-    def add(self, outcome: str, number: int = 1) -> None:
+    def add(self, outcome: str, number: int) -> None:
         """Count an outcome: created, updated, duplicate, late, rejected or step."""
         name = f"{outcome}_rows"
         setattr(self, name, getattr(self, name) + number)
