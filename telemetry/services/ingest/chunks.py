@@ -18,7 +18,7 @@ from telemetry.models import IngestBatch
 from telemetry.services import rollups
 from telemetry.services.attribution import Attributor
 from telemetry.services.ingest import news, quarantine, rows
-from telemetry.services.ingest.feed import Counts, Feed, redaction_key
+from telemetry.services.ingest.feed import Counts, Feed, Ids, redaction_key
 from telemetry.services.ingest.reading import Chunk
 
 LEASE: Final = timedelta(seconds=60)
@@ -101,6 +101,7 @@ class _Writer:
     def __init__(self, feed: Feed, prepared: _Prepared) -> None:
         self.feed = feed
         self.prepared = prepared
+        self.batch_id = feed.batch.pk
         self.now_s = clock.now_s()
         self.pending: dict[rows.Key, rows.Row] = {}
         self.pairs: set[tuple[int, int]] = set()
@@ -153,7 +154,7 @@ class _Writer:
         self,
         record: JobRecord,
         digest: int,
-        ids: tuple[int, int, int | None, int],
+        ids: Ids,
         old: Known | None,
         attributor: Attributor,
     ) -> Known:
@@ -161,7 +162,7 @@ class _Writer:
         found, campaign = attributor.attribute(user_id, record.submit_s, record.campaign[:100])
         self.pending[record.raw_job_id, record.submit_s] = rows.make_row(
             record, digest=digest, ids=ids, found=found, campaign=campaign, changed_s=self.now_s,
-            batch_id=self.feed.batch.pk,
+            batch_id=self.batch_id,
         )  # fmt: skip
         footprint = rows.footprint_of(record, user_id, lab_id, found)
         self.pairs |= touched_days(old.footprint if old else None, footprint)

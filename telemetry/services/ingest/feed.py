@@ -39,6 +39,10 @@ class Counts:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
+# cluster, login name, account, lab
+Ids = tuple[int, int, int | None, int]
+
+
 @dataclass(slots=True)
 class Feed:
     """A batch under our lease. `lease` is the end that we wrote: whoever takes over writes another.
@@ -51,17 +55,24 @@ class Feed:
     lease: datetime
     group_is_lab: bool
     directory: Directory = field(init=False)
+    _ids: dict[tuple[str, str, str], Ids] = field(default_factory=dict)
     newest_s: int = 0  # the newest instant that any record speaks of
 
     def __post_init__(self) -> None:
         self.directory = Directory(self.cluster)
 
-    def ids_of(self, user: str, account: str, group: str) -> tuple[int, int, int | None, int]:
-        """Return the ids of cluster, login name, account and lab of a record.
+    def ids_of(self, user: str, account: str, group: str) -> Ids:
+        """Return the ids of cluster, login name, account and lab of a record: looked up once, then remembered.
 
         The lab is that of the account; where the log's group column names the lab (`xdmod`), that one. A record with
         neither belongs to the lab `unassigned`: counted, never lost.
         """
+        ids = self._ids.get((user, account, group))
+        if ids is None:
+            ids = self._ids[user, account, group] = self._find_ids(user, account, group)
+        return ids
+
+    def _find_ids(self, user: str, account: str, group: str) -> Ids:
         directory = self.directory
         user_id = directory.user_id(user)
         if self.group_is_lab and group:
