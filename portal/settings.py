@@ -70,6 +70,7 @@ INSTALLED_APPS = [
     "security",
     "policies",
     "memory",
+    "portal.reports",
     "portal",
 ]
 MIDDLEWARE = [
@@ -187,9 +188,12 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "sweep-ingest-batches": {"task": "telemetry.tasks.sweep_ingest_batches", "schedule": 10.0},
     "number-live-events": {"task": "portal.realtime.tasks.number_live_events", "schedule": 60.0},
-    "prune-live-events": {"task": "portal.realtime.tasks.prune_live_events", "schedule": 3600.0},
     "seal-audit": {"task": "portal.core.tasks.seal_audit", "schedule": 5.0},
     "anchor-audit": {"task": "portal.core.tasks.anchor_audit", "schedule": crontab(minute="0")},
+    "draft-reports": {
+        "task": "portal.reports.tasks.draft_last_month",
+        "schedule": crontab(minute="40", hour="3", day_of_month="1"),
+    },
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
@@ -220,6 +224,8 @@ CONTENT_SECURITY_POLICY = csp.POLICY
 logs.configure()
 LOGGING = logs.logging_config(env.str("LOG_LEVEL", default="INFO"))
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
+# RequestIdMiddleware lets only plain tokens through, so what arrives may be trusted to be one.
+DJANGO_STRUCTLOG_TRUST_UPSTREAM_REQUEST_ID = True
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 METRICS_TOKEN: str = env.str("METRICS_TOKEN", default="")
 
@@ -227,6 +233,10 @@ METRICS_TOKEN: str = env.str("METRICS_TOKEN", default="")
 AUDIT_ANCHOR_FILE: str = env.str("AUDIT_ANCHOR_FILE", default=str(DATA_DIR / "audit" / "anchors.jsonl"))
 # A syslog socket or "host:port"; empty sends nothing.
 AUDIT_ANCHOR_SYSLOG: str = env.str("AUDIT_ANCHOR_SYSLOG", default="")
+
+# --- prices, for what labs see on My lab -----------------------------------------------------------------
+PRICE_CORE_HOUR: float = env.float("GATEHOUSE_PRICE_CORE_HOUR", default=0.012)
+PRICE_GPU_HOUR: float = env.float("GATEHOUSE_PRICE_GPU_HOUR", default=0.35)
 
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)

@@ -13,7 +13,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", api.urls),
     path("live/events/", realtime_views.events, name="live-events"),
     path("", include("principals.urls")),
+    path("", include("security.urls")),
+    path("", include("policies.urls")),
     path("", include("portal.dashboard.urls")),
+    path("", include("portal.reports.urls")),
 ]
 
 handler403 = "portal.dashboard.errors.forbidden"

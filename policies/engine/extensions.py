@@ -94,8 +94,8 @@ def validate_identity(identity: str) -> str:
     """Return an identity such as ``okafor/mdtools-mcp``; raise ``ValueError`` for any other form."""
     if len(identity) > IDENTITY_MAX or _IDENTITY.fullmatch(identity) is None:
         raise ValueError(
-            f"{identity[:IDENTITY_MAX]!r} is not an identity: lower-case letters, digits, single hyphens, dots or "
-            f"underscores between them, parts joined by /, at most {IDENTITY_MAX} characters."
+            f"{identity[:IDENTITY_MAX]!r} is not an identity: lower-case letters and digits, single hyphens, "
+            f"dots or underscores between them, parts joined by /, at most {IDENTITY_MAX} characters."
         )
     return identity
 

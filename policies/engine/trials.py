@@ -176,7 +176,8 @@ def _size_reasons(request: TrialRequest, limits: TrialLimits) -> list[Reason]:
 
 def _budget_reason(budget: _Budget, request: TrialRequest, now_s: float, tz: tzinfo) -> Reason:
     scale = budget.scale
-    head = f"{_number(budget.used * scale)} of {budget.owner}{_number(budget.limit * scale)} {budget.noun} are used."
+    spent, limit = _number(budget.used * scale), _number(budget.limit * scale)
+    head = f"{spent} of {budget.owner}{limit} {budget.noun} are used."
     fits = budget.fits_at()
     shorter = int(budget.left // request.gpus) if scale < 1 and request.gpus else 0
     if fits is None:

@@ -53,6 +53,7 @@ class Tail:
     def __init__(self) -> None:
         self.listeners = Listeners()
         self.position = 0
+        self.steps = 0
         self.rows_read = 0
         self._task: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
@@ -91,7 +92,7 @@ class Tail:
             nudged.clear()
             position = self.position if self._ready.is_set() else None
             try:
-                position, events = await loop.run_in_executor(thread, _read, sequencer, position)
+                stands_at, events = await loop.run_in_executor(thread, _read, sequencer, position)
             except Exception:
                 failures += 1
                 log.exception("live_tail_failed", failures=failures)
@@ -99,7 +100,7 @@ class Tail:
                 await asyncio.sleep(min(POLL_S * 2**failures, MAX_BACK_OFF_S))
                 continue
             failures = 0
-            self._hand_on(position, events)
+            self._hand_on(stands_at, events)
             if self.listeners:
                 wanted_at = time.monotonic()
             elif time.monotonic() - wanted_at > LINGER_S:
@@ -107,6 +108,7 @@ class Tail:
             await _pause(nudged, full=len(events) == PAGE)
 
     def _hand_on(self, position: int, events: list[Event]) -> None:
+        self.steps += 1
         self.rows_read += len(events)
         for event in events:
             if event.name in CHANGES_OF_RIGHTS:

@@ -2,21 +2,13 @@
 
 from celery import shared_task
 
-from portal.core import live
 from portal.realtime.sequencer import Sequencer
 
 
 @shared_task
 def number_live_events() -> int:
-    """Number what no tail numbered, so that the first listener after a quiet night starts at once."""
+    """Number what no tail numbered, so that the first listener after a quiet night starts at once; return how many."""
     sequencer, total = Sequencer(), 0
     while numbered := sequencer.number():
         total += numbered
     return total
-
-
-@shared_task
-def prune_live_events() -> int:
-    """Delete live events past their keeping time."""
-    number_live_events()
-    return live.prune()

@@ -47,7 +47,7 @@ def _actor_of_session(key: str) -> Actor:
     user = get_user(request) if key else None  # checks the password's hash and that the person is active
     if user is None or not user.is_authenticated:
         raise Unauthenticated("You are not signed in.", remedy="Sign in, or send a bearer token.")
-    return permissions.actor_for_user(user)  # type: ignore[arg-type]
+    return permissions.actor_for_user(user)
 
 
 def of_token(request: HttpRequest, actor: Actor | None = None) -> tuple[Viewer, Actor]:

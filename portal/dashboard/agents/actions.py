@@ -1,0 +1,120 @@
+"""What people do to an agent on its page. Each is a POST, goes through one service, and comes back to the page."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from policies import services as policy_services
+from portal.core.errors import Invalid
+from portal.dashboard.agents.forms import ReasonForm, TokenForm
+from principals import services as principal_services
+from principals.models import Agent, AgentToken
+from principals.services.tokens import IssuedToken
+from principals.web import PageRequest, page
+
+
+def find_agent(request: PageRequest, name: str) -> Agent:
+    """Return an agent the person may see, or answer 404."""
+    agents = Agent.objects.visible_to(request.actor).select_related("owner", "lab", "requested_by")
+    return get_object_or_404(agents, name=name)
+
+
+def _reason(request: PageRequest) -> ReasonForm:
+    form = ReasonForm(request.POST)
+    if not form.is_valid():
+        raise Invalid(
+            "A reason is needed, 300 characters at most.", code="reason_missing", remedy="Go back and say why."
+        )
+    return form
+
+
+@require_POST
+@page
+def approve(request: PageRequest, name: str) -> HttpResponseBase:
+    """Approve a requested agent."""
+    agent = principal_services.approve_agent(actor=request.actor, agent=find_agent(request, name))
+    waits = agent.status == Agent.Status.REQUESTED
+    messages.success(request, f"{agent.name} waits for staff." if waits else f"{agent.name} is active.")
+    return redirect(agent)
+
+
+@require_POST
+@page
+def accept_aup(request: PageRequest, name: str) -> HttpResponseBase:
+    """Accept the current AUP for an agent that is held for it."""
+    agent = find_agent(request, name)
+    version = request.POST.get("version", "")
+    policy_services.accept_aup(actor=request.actor, agent=agent, version=version)
+    messages.success(request, f"AUP {version} is accepted for {agent.name}.")
+    return redirect(agent)
+
+
+@require_POST
+@page
+def suspend(request: PageRequest, name: str) -> HttpResponseBase:
+    """Suspend an agent: the kill switch."""
+    form = _reason(request)
+    agent = principal_services.suspend_agent(
+        actor=request.actor, agent=find_agent(request, name), reason=form.cleaned_data["reason"], until=form.until()
+    )
+    messages.success(request, f"{agent.name} is suspended. Its tokens answer 403; its jobs in Slurm go on.")
+    return redirect(agent)
+
+
+def _with_reason(act: Callable[..., Agent], done: str) -> Callable[..., HttpResponseBase]:
+    @require_POST
+    @page
+    def view(request: PageRequest, name: str) -> HttpResponseBase:
+        reason = _reason(request).cleaned_data["reason"]
+        agent = act(actor=request.actor, agent=find_agent(request, name), reason=reason)
+        messages.success(request, done.format(agent=agent.name))
+        return redirect(agent)
+
+    return view
+
+
+resume = _with_reason(principal_services.resume_agent, "{agent} works again.")
+retire = _with_reason(principal_services.retire_agent, "{agent} is retired; its tokens are revoked.")
+
+
+@never_cache
+@require_POST
+@page
+def make_token(request: PageRequest, name: str) -> HttpResponseBase:
+    """Make a token and show it, this once."""
+    agent = find_agent(request, name)
+    form = TokenForm(request.POST)
+    if not form.is_valid():
+        raise Invalid(
+            "Choose at least one thing the token may do.", code="scope_missing", remedy="Go back and tick one."
+        )
+    data = form.cleaned_data
+    issued = principal_services.issue_agent_token(
+        actor=request.actor, agent=agent, label=data["label"], scope_names=data["scopes"],
+        network_ranges=data["networks"],
+    )  # fmt: skip
+    return show_token(request, agent, issued)
+
+
+def show_token(request: PageRequest, agent: Agent, issued: IssuedToken) -> HttpResponse:
+    """Render the one page that ever holds the plain token."""
+    context = {"agent": agent, "token": issued.plain, "row": issued.row, "base_url": request.build_absolute_uri("/")}
+    response = render(request, "agents/token_once.html", context)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_POST
+@page
+def revoke_token(request: PageRequest, name: str, key: str) -> HttpResponseBase:
+    """Revoke one token."""
+    agent = find_agent(request, name)
+    token = get_object_or_404(AgentToken.objects.select_related("agent"), agent=agent, key=key)
+    principal_services.revoke_agent_token(actor=request.actor, token=token)
+    messages.success(request, f"Token {token.key} is revoked.")
+    return redirect(agent)

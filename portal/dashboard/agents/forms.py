@@ -1,0 +1,138 @@
+"""Forms about agents."""
+
+import re
+from datetime import date, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.conf import settings
+
+from policies.models import AupVersion
+from portal.core import clock
+from principals.engine.harnesses import known_harnesses
+from principals.models import Agent, Lab, User
+from principals.services.agents import Registration
+
+_NAMES = re.compile(r"[\s,]+")
+DEFAULT_LIFE = timedelta(days=180)
+
+
+def end_of_day(day: date) -> datetime:
+    """Return the last minute of a day in the facility's zone."""
+    return datetime.combine(day, time(23, 59), tzinfo=ZoneInfo(settings.FACILITY_TIME_ZONE))
+
+
+class NamesField(forms.CharField):
+    """Names with commas or spaces between them; gives a list."""
+
+    def to_python(self, value: Any) -> Any:
+        return [name for name in _NAMES.split(super().to_python(value) or "") if name]
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, list) else value
+
+
+class RegisterForm(forms.Form):
+    """Registering an agent, the acceptance of the AUP included."""
+
+    name = forms.CharField(
+        max_length=60, help_text="Appears next to its jobs. Lower case, starts with your lab’s name."
+    )
+    harness = forms.ChoiceField(
+        help_text="The program that runs the model. We check it against what the login node sees."
+    )
+    purpose = forms.CharField(
+        label="What it is for",
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One or two sentences. Staff and InfoSec read this first when something looks odd.",
+    )
+    autonomy = forms.ChoiceField(
+        label="How much it does alone",
+        widget=forms.RadioSelect,
+        initial=Agent.Autonomy.SUPERVISED,
+        choices=[
+            ("supervised", "Supervised\nSomeone in the lab is at the keyboard and sees each step."),
+            ("unattended", "Unattended\nIt submits, waits and resubmits with nobody watching. Staff approve this too."),
+        ],
+        help_text="This weighs most in its risk tier.",
+    )
+    owner = forms.ModelChoiceField(
+        User.objects.none(),
+        label="Who answers for it",
+        help_text="Gets its warnings. The agent can never do more than this person.",
+        to_field_name="username",
+    )
+    expires = forms.DateField(
+        label="Registration ends",
+        help_text="At most a year. We write 30 days before.",
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+    )
+    hosts = NamesField(
+        label="Login nodes", required=False, help_text="Its sessions are matched on these only. Empty: any."
+    )
+    partitions = NamesField(
+        label="Partitions", required=False, help_text="Leave out what it does not need. Empty: any."
+    )
+    aup_version = forms.CharField(widget=forms.HiddenInput)
+    accept = forms.BooleanField(error_messages={"required": "Accept it for this agent, or leave it unregistered."})
+
+    def __init__(self, *args: Any, lab: Lab, aup: AupVersion, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["harness"].choices = list(known_harnesses().items())  # type: ignore[attr-defined]
+        self.fields["owner"].queryset = lab.members.filter(is_active=True).order_by("username")  # type: ignore[attr-defined]
+        self.fields["expires"].initial = (clock.now() + DEFAULT_LIFE).date()
+        self.fields["aup_version"].initial = aup.version
+        self.fields["accept"].label = f"I have read AUP {aup.version} and accept it for this agent."
+
+    def registration(self) -> Registration:
+        """Return what was typed, as the service takes it."""
+        data = self.cleaned_data
+        return Registration(
+            name=data["name"].strip(),
+            harness=data["harness"],
+            purpose=data["purpose"].strip(),
+            expires=end_of_day(data["expires"]),
+            autonomy=data["autonomy"],
+            hosts=data["hosts"],
+            partitions=data["partitions"],
+        )
+
+
+class ReasonForm(forms.Form):
+    """A reason, and for how long."""
+
+    reason = forms.CharField(max_length=300)
+    days = forms.TypedChoiceField(
+        label="Until",
+        required=False,
+        coerce=int,
+        empty_value=None,
+        choices=[(0, "Until somebody resumes it"), (1, "Tomorrow"), (7, "In 7 days"), (30, "In 30 days")],
+    )
+
+    def until(self) -> datetime | None:
+        """Return the end of a suspension, or None for an open one."""
+        days = self.cleaned_data.get("days") or 0
+        return clock.now() + timedelta(days=days) if days else None
+
+
+class TokenForm(forms.Form):
+    """What a new token may do, and from where."""
+
+    label = forms.CharField(max_length=80, required=False, help_text="So that you know it again.")
+    scopes = forms.MultipleChoiceField(
+        label="It may", widget=forms.CheckboxSelectMultiple, help_text="Leave out what it does not need."
+    )
+    networks = NamesField(
+        label="Only from", required=False, help_text="Address ranges such as 10.31.4.0/24. Empty: anywhere."
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        from principals.engine import scopes, tokens
+
+        super().__init__(*args, **kwargs)
+        offered = scopes.scopes_for(tokens.TokenKind.AGENT)
+        self.fields["scopes"].choices = [(scope.name, scope.words) for scope in offered]  # type: ignore[attr-defined]
+        self.fields["scopes"].initial = [scope.name for scope in offered if scope.default]

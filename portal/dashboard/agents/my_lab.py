@@ -1,0 +1,187 @@
+"""My lab: what waits for a PI or lab manager, what the lab's agents did and cost, and registering one."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import Http404, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from policies import services as policy_services
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.dashboard import figures
+from portal.dashboard.agents.actions import show_token
+from portal.dashboard.agents.forms import RegisterForm
+from portal.dashboard.agents.lab_figures import LabFigures, lab_figures
+from portal.dashboard.formats import date_range, day, money
+from principals import permissions, selectors
+from principals import services as principal_services
+from principals.actors import Actor
+from principals.engine import tiers
+from principals.models import Agent, AgentSession, Lab, LabMembership
+from principals.web import PageRequest, add_refusal, page
+
+NEXT_STEPS = [
+    {"title": "You register it", "note": "As PI or lab manager that is also the approval.", "at": "current"},
+    {"title": "Staff approve", "note": "Only from tier Elevated; usually the same day.", "at": ""},
+    {"title": "You get a token", "note": "Shown once, with two lines to run on the login node.", "at": ""},
+    {"title": "It checks in", "note": "Its jobs carry its name from then on.", "at": ""},
+]
+IDLE_AFTER = timedelta(days=30)
+ENDS_WITHIN = timedelta(days=30)
+
+
+def _labs(actor: Actor) -> QuerySet[Lab]:
+    return Lab.objects.filter(pk__in=actor.member_lab_ids)
+
+
+def _chosen_lab(request: PageRequest) -> Lab | None:
+    wanted = request.GET.get("lab")
+    if wanted:
+        return get_object_or_404(_labs(request.actor), name=wanted)
+    # A PI's own lab first: that is what the page is for.
+    mine = sorted(_labs(request.actor), key=lambda lab: (lab.pk not in request.actor.pi_lab_ids, lab.title))
+    return mine[0] if mine else None
+
+
+@page
+def my_lab(request: PageRequest) -> HttpResponseBase:
+    """Show the lab of the person; `?lab=` chooses among several."""
+    lab = _chosen_lab(request)
+    if lab is None:
+        return render(request, "my_lab/none.html")
+    form = RegisterForm(lab=lab, aup=policy_services.current_aup(), initial={"owner": request.user.username})
+    return _show(request, lab, form)
+
+
+@never_cache
+@require_POST
+@page
+def register(request: PageRequest, lab: str) -> HttpResponseBase:
+    """Register an agent and accept the AUP for it; an agent that is active at once gets its first token, shown once."""
+    chosen = get_object_or_404(_labs(request.actor), name=lab)
+    form = RegisterForm(request.POST, lab=chosen, aup=policy_services.current_aup())
+    if not form.is_valid():
+        return _show(request, chosen, form, status=422)
+    try:
+        agent = _register(request.actor, chosen, form)
+    except DomainError as error:
+        add_refusal(form, error)
+        return _show(request, chosen, form, status=error.status)
+    if agent.status == Agent.Status.ACTIVE:
+        return show_token(request, agent, principal_services.issue_agent_token(actor=request.actor, agent=agent))
+    messages.success(request, f"{agent.name} is registered and waits for approval.")
+    return redirect(agent)
+
+
+def _register(actor: Actor, lab: Lab, form: RegisterForm) -> Agent:
+    with transaction.atomic():
+        agent = principal_services.register_agent(
+            actor=actor, lab=lab, owner=form.cleaned_data["owner"], registration=form.registration()
+        )
+        policy_services.accept_aup(actor=actor, agent=agent, version=form.cleaned_data["aup_version"])
+    return agent
+
+
+def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 200) -> HttpResponseBase:
+    actor = request.actor
+    if not permissions.can(actor, "lab.look", lab):
+        raise Http404
+    found = lab_figures(actor, lab) if permissions.can(actor, "lab.look_at_jobs", lab) else None
+    manages = permissions.can(actor, "lab.manage", lab)
+    context = {
+        "lab": lab,
+        "labs": _labs(actor),
+        "role": LabMembership.objects.filter(lab=lab, user=actor.user).values_list("role", flat=True).first(),
+        "people": lab.memberships.count(),
+        "accounts": sorted(set(lab.accounts.values_list("name", flat=True))),
+        "todo": todo(lab) if manages else [],
+        "manages": manages,
+        "figures": found,
+        "strangers": unregistered_sessions(actor, lab),
+        "agent_count": lab.agents.exclude(status=Agent.Status.RETIRED).count(),
+        "form": form,
+        "aup": policy_services.current_aup(),
+        "next_steps": NEXT_STEPS,
+        "price_note": f"{money(settings.PRICE_CORE_HOUR)} a core-hour, {money(settings.PRICE_GPU_HOUR)} a GPU-hour",
+        **_preview(),
+        **(_costs(found) if found else {}),
+        "now": clock.now(),
+    }
+    return render(request, "my_lab/my_lab.html", context, status=status)
+
+
+def _preview() -> dict[str, Any]:
+    risk = tiers.assess_risk(tiers.RiskInputs(autonomy=tiers.Autonomy.SUPERVISED, hosts=1))
+    return {
+        "preview_tier": risk.tier.value.capitalize(),
+        "preview_reasons": [(reason.points, reason.text) for reason in risk.reasons],
+    }
+
+
+def _costs(figures: LabFigures) -> dict[str, Any]:
+    """Return the words and the table behind the cost chart."""
+    rows = zip(figures.days, figures.agent_cost_by_day, figures.people_cost_by_day, strict=True)
+    agents, people = sum(figures.agent_cost_by_day), sum(figures.people_cost_by_day)
+    dearer = sum(a > p for a, p in zip(figures.agent_cost_by_day, figures.people_cost_by_day, strict=True))
+    return {
+        "cost_title": f"Agents cost more than people on {dearer} of {len(figures.days)} days",
+        "cost_sub": f"A day, {date_range(figures.first, figures.last)}.",
+        "cost_label": f"Lines of cost a day: agents {money(agents)} in all, people {money(people)}.",
+        "cost_numbers": {
+            "head": ["Day", "Agents", "People"],
+            "rows": [[day(at), money(agent), money(person)] for at, agent, person in rows],
+        },
+    }
+
+
+@page
+def costs(request: PageRequest, lab: str) -> HttpResponseBase:
+    """Answer the figure of what a lab's agents and people cost a day."""
+    chosen = get_object_or_404(Lab.objects.visible_to(request.actor), name=lab)
+    permissions.require(request.actor, "lab.look_at_jobs", chosen)
+    found = lab_figures(request.actor, chosen)
+    if found is None:
+        raise Http404
+    series = [
+        figures.Series("Agents", "agent", found.agent_cost_by_day),
+        figures.Series("People", "human", found.people_cost_by_day),
+    ]
+    return JsonResponse(figures.lines_by_day(found.days, series, prefix="$"))
+
+
+def todo(lab: Lab) -> list[dict[str, Any]]:
+    """Return what waits for a lab's PI or manager: approvals, agents held for the AUP, idle and ending ones."""
+    waiting = []
+    agents = lab.agents.exclude(status=Agent.Status.RETIRED).select_related("owner")
+    now = clock.now()
+    for agent in agents:
+        if agent.status == Agent.Status.REQUESTED and "lab" in selectors.approvals_missing(agent):
+            waiting.append({"kind": "approve", "agent": agent})
+        elif selectors.holds_on_agent(agent).filter(kind="aup").exists():
+            waiting.append({"kind": "aup", "agent": agent})
+        elif agent.expires < now + ENDS_WITHIN:
+            waiting.append({"kind": "ends", "agent": agent})
+        elif agent.last_seen is not None and agent.last_seen < now - IDLE_AFTER:
+            waiting.append({"kind": "idle", "agent": agent})
+    return waiting
+
+
+def unregistered_sessions(actor: Actor, lab: Lab) -> QuerySet[AgentSession]:
+    """Return open sessions of harnesses under the lab's people that belong to no registered agent."""
+    return (
+        AgentSession.objects.visible_to(actor)
+        .filter(
+            kind=AgentSession.Kind.AGENT, agent=None, ended=None,
+            cluster_user__user__memberships__lab=lab,
+        )
+        .select_related("cluster_user")
+        .order_by("-started")[:5]
+    )  # fmt: skip

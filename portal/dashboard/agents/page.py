@@ -1,0 +1,104 @@
+"""One agent: its pass, what holds it, its sessions, jobs, tokens, findings and audit."""
+
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+
+from policies import permissions as policy_permissions
+from policies import services as policy_services
+from policies.models import AupAcceptance
+from portal.core import clock
+from portal.core.models import AuditEvent
+from portal.dashboard.agents.actions import find_agent
+from portal.dashboard.agents.forms import ReasonForm, TokenForm
+from principals import permissions, selectors
+from principals.actors import Actor
+from principals.engine import tiers
+from principals.engine.harnesses import harness_name
+from principals.models import Agent, AgentSession
+from principals.web import PageRequest, page
+from telemetry.models import Job
+
+ROWS = 6
+AUDIT_ROWS = 10
+VERBS = ("approve_for_lab", "approve_for_facility", "issue_token", "revoke_token", "suspend", "resume", "retire")
+TIER_FOOT = {
+    tiers.Tier.STANDARD: "Standard is below 3 points.",
+    tiers.Tier.ELEVATED: "Elevated is 3 to 5 points; staff approve it.",
+    tiers.Tier.RESTRICTED: "Restricted is 6 points and more; its tokens live two days.",
+}
+
+
+@page
+def agent(request: PageRequest, name: str) -> HttpResponseBase:
+    """Show one agent to whoever may see it; what they may do is on the page, nothing else."""
+    found = find_agent(request, name)
+    actor = request.actor
+    risk = selectors.risk_of(found)
+    jobs = jobs_of(found, actor)
+    may = {verb: permissions.can(actor, f"agent.{verb}", found) for verb in VERBS}
+    may["accept_aup"] = policy_permissions.can(actor, "aup.accept", found)
+    context = {
+        "agent": found,
+        "harness": harness_name(found.harness),
+        "may": may,
+        "may_approve": _may_approve(found, may),
+        "tier": risk.tier.value.capitalize(),
+        "reasons": [(reason.points, reason.text) for reason in risk.reasons],
+        "tier_foot": f"{risk.score} points: {TIER_FOOT[risk.tier]}",
+        "approvals": found.approvals.select_related("by"),
+        "missing_approvals": selectors.approvals_missing(found) if found.status == Agent.Status.REQUESTED else set(),
+        "holds": selectors.holds_on_agent(found).order_by("placed_at"),
+        "aup": policy_services.current_aup(),
+        "acceptance": _acceptance(found),
+        "sessions": AgentSession.objects.filter(agent=found).order_by("-started")[:ROWS],
+        "session_count": AgentSession.objects.filter(agent=found).count(),
+        "jobs": jobs.select_related("cluster").order_by("-submit")[:ROWS],
+        "job_count": jobs.count(),
+        "tokens": found.tokens.order_by("-created")[: ROWS * 2] if _sees_tokens(actor, found) else [],
+        "token_form": TokenForm(),
+        "reason_form": ReasonForm(),
+        "audit_entries": [audit_entry(event) for event in audit_of(found)[:AUDIT_ROWS]],
+        "audit_count": audit_of(found).count(),
+        "now": clock.now(),
+    }
+    return render(request, "agents/agent.html", context)
+
+
+def jobs_of(agent: Agent, actor: Actor) -> QuerySet[Job]:
+    """Return the jobs taken to be this agent's, as far as the actor may see them."""
+    return Job.objects.visible_to(actor).filter(session__agent=agent)
+
+
+def _acceptance(agent: Agent) -> AupAcceptance | None:
+    return AupAcceptance.objects.filter(agent=agent).select_related("version", "user").order_by("-at").first()
+
+
+def audit_of(agent: Agent) -> QuerySet[AuditEvent]:
+    """Return what was done to an agent and by it, newest first."""
+    return AuditEvent.objects.filter(
+        Q(object_kind="agent", object_id=str(agent.pk)) | Q(actor_kind="agent", actor_id=str(agent.pk))
+    ).order_by("-at")
+
+
+def audit_entry(event: AuditEvent) -> dict[str, Any]:
+    """Return an audit event as an entry of a timeline."""
+    by = {"agent": "agent", "user": "human"}.get(event.actor_kind, "system")
+    reason = (event.payload or {}).get("reason", "")
+    place = f"#{event.seq}" if event.seq else "not sealed yet"
+    words = f"{event.actor_label}: {event.verb.replace('.', ' ').replace('_', ' ')}"
+    return {"at": event.at, "by": by, "what": words, "note": f"{reason} · {place}" if reason else place}
+
+
+def _sees_tokens(actor: Actor, agent: Agent) -> bool:
+    return actor.sees_facility or permissions.can(actor, "agent.issue_token", agent)
+
+
+def _may_approve(agent: Agent, may: dict[str, bool]) -> bool:
+    if agent.status != Agent.Status.REQUESTED:
+        return False
+    missing = selectors.approvals_missing(agent)
+    by_kind: dict[str, Any] = {"lab": may["approve_for_lab"], "staff": may["approve_for_facility"]}
+    return any(by_kind[kind] for kind in missing)

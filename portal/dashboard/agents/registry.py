@@ -1,0 +1,95 @@
+"""The registry: every agent somebody may see, filtered by the address."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+
+from portal.core import clock, exports
+from principals.engine.harnesses import harness_name, known_harnesses
+from principals.models import Agent
+from principals.web import PageRequest, page
+
+PAGE_SIZE = 25
+ORDERS = {
+    "name": ("name",),
+    "lab": ("lab__title", "name"),
+    "seen": ("last_seen", "name"),
+    "expires": ("expires", "name"),
+}
+EXPORTED = ("name", "status", "harness", "autonomy", "owner", "lab", "expires", "last_seen", "purpose")
+
+
+@page
+def agents(request: PageRequest) -> HttpResponseBase:
+    """List agents by status, harness, lab and words; `?format=csv|json` exports what the filters give."""
+    visible = Agent.objects.visible_to(request.actor)
+    found, sort = _sorted(_filtered(visible, request.GET), request.GET.get("sort", "name"))
+    if wanted := request.GET.get("format"):
+        return _export(found, wanted)
+    rows = found.select_related("owner", "lab").annotate(
+        open_sessions=Count("sessions", filter=Q(sessions__ended=None), distinct=True)
+    )
+    listed = Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
+    context = {
+        "page": listed,
+        "sort": sort,
+        "states": _states(visible),
+        "harnesses": [("", "All"), *known_harnesses().items()],
+        "labs": [("", "All"), *visible.order_by("lab__title").values_list("lab__name", "lab__title").distinct()],
+        "names": known_harnesses(),
+        "now": clock.now(),
+        "none_at_all": not visible.exists(),
+    }
+    return render(request, "agents/agents.html", context)
+
+
+def _filtered(rows: QuerySet[Agent], query: Any) -> QuerySet[Agent]:
+    if status := query.get("status"):
+        rows = rows.filter(status__in=status.split(","))
+    if harness := query.get("harness"):
+        rows = rows.filter(harness=harness)
+    if lab := query.get("lab"):
+        rows = rows.filter(lab__name=lab)
+    if words := query.get("q", "").strip():
+        rows = rows.filter(Q(name__icontains=words) | Q(owner__username__icontains=words) | Q(purpose__icontains=words))
+    return rows
+
+
+def _sorted(rows: QuerySet[Agent], wanted: str) -> tuple[QuerySet[Agent], str]:
+    key = wanted.removeprefix("-")
+    if key not in ORDERS:
+        wanted = key = "name"
+    order = ORDERS[key]
+    if wanted.startswith("-"):
+        order = (f"-{order[0]}", *order[1:])
+    return rows.order_by(*order), wanted
+
+
+def _states(visible: QuerySet[Agent]) -> list[dict[str, Any]]:
+    counts = dict(visible.values_list("status").annotate(number=Count("pk")).order_by())
+    return [
+        {
+            "state": value,
+            "label": label,
+            "count": counts.get(value, 0),
+            "when": "",
+            "share": None,
+        }
+        for value, label in Agent.Status.choices
+    ]
+
+
+def _export(rows: QuerySet[Agent], wanted: str) -> HttpResponse:
+    records = (
+        {
+            "name": agent.name, "status": agent.status, "harness": harness_name(agent.harness),
+            "autonomy": agent.autonomy, "owner": agent.owner.username, "lab": agent.lab.name,
+            "expires": agent.expires, "last_seen": agent.last_seen, "purpose": agent.purpose,
+        }
+        for agent in rows.select_related("owner", "lab")
+    )  # fmt: skip
+    return exports.export(wanted, "agents", EXPORTED, records)

@@ -1,0 +1,20 @@
+"""Addresses of the agents' pages."""
+
+from django.urls import path
+
+from portal.dashboard.agents import actions, my_lab, page, registry
+
+urlpatterns = [
+    path("agents/", registry.agents, name="agents"),
+    path("agents/<str:name>/", page.agent, name="agent"),
+    path("agents/<str:name>/approve/", actions.approve, name="agent-approve"),
+    path("agents/<str:name>/accept-aup/", actions.accept_aup, name="agent-accept-aup"),
+    path("agents/<str:name>/suspend/", actions.suspend, name="agent-suspend"),
+    path("agents/<str:name>/resume/", actions.resume, name="agent-resume"),
+    path("agents/<str:name>/retire/", actions.retire, name="agent-retire"),
+    path("agents/<str:name>/tokens/", actions.make_token, name="agent-make-token"),
+    path("agents/<str:name>/tokens/<str:key>/revoke/", actions.revoke_token, name="agent-revoke-token"),
+    path("my-lab/", my_lab.my_lab, name="my-lab"),
+    path("my-lab/<str:lab>/costs.json", my_lab.costs, name="my-lab-costs"),
+    path("my-lab/<str:lab>/register/", my_lab.register, name="my-lab-register"),
+]

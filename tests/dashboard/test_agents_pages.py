@@ -1,0 +1,145 @@
+"""The pages about agents: everybody sees theirs, acts as far as they may, and a token is shown once."""
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from policies import services as policy_services
+from portal.core import clock
+from principals import selectors
+from principals.models import Agent, AgentToken
+from tests import factories
+from tests.conftest import Api, Cast, sign_in
+
+WISH = {
+    "name": "okafor-membrane",
+    "harness": "claude-code",
+    "purpose": "Prepares membranes.",
+    "autonomy": "supervised",
+    "owner": "colleague",
+    "expires": (clock.now() + timedelta(days=90)).date().isoformat(),
+    "hosts": "login03, login04",
+    "partitions": "shared",
+    "aup_version": "2026-06",
+    "accept": "on",
+}
+
+
+def _register(cast: Cast, who: str = "pi", **changes: str):  # type: ignore[no-untyped-def]
+    data = {name: value for name, value in (WISH | changes).items() if value != ""}
+    return sign_in(getattr(cast, who)).post("/my-lab/okafor/register/", data)
+
+
+def test_a_pi_registers_accepts_and_gets_a_token_that_works(cast: Cast) -> None:
+    response = _register(cast)
+    assert response.status_code == 200
+    token = re.search(r"gha_\w{12}\.\w{40}", response.content.decode())
+    assert token
+    assert Api(token[0]).get("/me").json()["agent"] == "okafor-membrane"
+    agent = Agent.objects.get(name="okafor-membrane")
+    assert (agent.hosts, agent.owner.username) == (["login03", "login04"], "colleague")
+
+
+def test_the_token_is_shown_once(cast: Cast) -> None:
+    response = _register(cast)
+    secret = re.search(r"gha_\w{12}\.(\w{40})", response.content.decode())[1]  # type: ignore[index]
+    assert "no-store" in response["Cache-Control"]
+    page = sign_in(cast.pi).get("/agents/okafor-membrane/").content.decode()
+    assert secret not in page
+
+
+def test_without_acceptance_nothing_is_registered_and_nothing_typed_is_lost(cast: Cast) -> None:
+    response = _register(cast, accept="")
+    assert response.status_code == 422
+    assert not Agent.objects.filter(name="okafor-membrane").exists()
+    assert "Prepares membranes." in response.content.decode()
+
+
+def test_a_bad_name_gets_a_free_one_suggested_at_its_field(cast: Cast) -> None:
+    response = _register(cast, name="okafor membrane")
+    assert response.status_code == 422
+    assert "okafor-membrane" in response.content.decode()
+
+
+def test_an_aup_published_meanwhile_stops_the_registration_whole(cast: Cast) -> None:
+    policy_services.current_aup()
+    response = _register(cast, aup_version="2025-01")
+    assert response.status_code == 409
+    assert not Agent.objects.filter(name="okafor-membrane").exists()
+
+
+def test_a_member_waits_for_the_pi(cast: Cast) -> None:
+    response = _register(cast, "colleague")
+    assert response.status_code == 302
+    assert "asks to be registered" in sign_in(cast.pi).get("/my-lab/").content.decode()
+    sign_in(cast.pi).post("/agents/okafor-membrane/approve/")
+    assert Agent.objects.get(name="okafor-membrane").status == "active"
+
+
+def test_another_lab_is_not_there(cast: Cast) -> None:
+    assert sign_in(cast.outsider).post("/my-lab/okafor/register/", WISH).status_code == 404
+    assert sign_in(cast.outsider).get("/my-lab/?lab=okafor").status_code == 404
+    assert sign_in(cast.outsider).get("/agents/okafor-docking/").status_code == 404
+
+
+def test_suspending_asks_why_and_stops_it(cast: Cast) -> None:
+    client = sign_in(cast.staff)
+    assert client.post("/agents/okafor-docking/suspend/", {}).status_code == 422
+    client.post("/agents/okafor-docking/suspend/", {"reason": "tight polling", "days": "7"})
+    hold = selectors.holds_on_agent(cast.agent).get()
+    assert "tight polling" in hold.reason
+    page = client.get("/agents/okafor-docking/").content.decode()
+    assert "tight polling" in page and "Resume agent" in page
+    client.post("/agents/okafor-docking/resume/", {"reason": "talked to them"})
+    assert not selectors.holds_on_agent(cast.agent).exists()
+
+
+def test_revoking_a_token(cast: Cast) -> None:
+    plain = factories.make_token(cast.agent)
+    row = factories.token_row(plain)
+    assert sign_in(cast.outsider).post(f"/agents/okafor-docking/tokens/{row.key}/revoke/").status_code == 404
+    sign_in(cast.colleague).post(f"/agents/okafor-docking/tokens/{row.key}/revoke/")
+    assert AgentToken.objects.get().state == "revoked"
+
+
+def test_making_a_token_needs_something_it_may_do(cast: Cast) -> None:
+    client = sign_in(cast.colleague)
+    assert client.post("/agents/okafor-docking/tokens/", {}).status_code == 422
+    response = client.post("/agents/okafor-docking/tokens/", {"scopes": ["me:read"], "networks": "10.0.0.0/8"})
+    assert "gha_" in response.content.decode()
+    assert AgentToken.objects.get().networks == ["10.0.0.0/8"]
+
+
+def test_the_registry_is_filtered_by_its_address(cast: Cast) -> None:
+    client = sign_in(cast.staff)
+    assert "marlowe-ingest" in client.get("/agents/").content.decode()
+    page = client.get("/agents/?lab=okafor&status=active").content.decode()
+    assert "okafor-docking" in page and "marlowe-ingest" not in page
+    assert "No agent matches" in client.get("/agents/?status=retired").content.decode()
+
+
+@pytest.mark.parametrize("who", ["pi", "staff"])
+def test_an_export_holds_what_the_list_shows(cast: Cast, who: str) -> None:
+    rows = sign_in(getattr(cast, who)).get("/agents/?format=json").json()
+    expected = {"okafor-docking", "marlowe-ingest"} if who == "staff" else {"okafor-docking"}
+    assert {row["name"] for row in rows} == expected
+
+
+def test_hostile_text_stays_text(cast: Cast) -> None:
+    Agent.objects.filter(pk=cast.agent.pk).update(purpose="<script>alert(1)</script>")
+    page = sign_in(cast.pi).get("/agents/okafor-docking/").content.decode()
+    assert "<script>alert" not in page and "&lt;script&gt;alert" in page
+
+
+def test_the_agent_page_asks_a_bounded_number_of_questions(cast: Cast, django_assert_max_num_queries) -> None:  # type: ignore[no-untyped-def]
+    client = sign_in(cast.pi)
+    client.get("/agents/okafor-docking/")
+    with django_assert_max_num_queries(32):
+        client.get("/agents/okafor-docking/")
+
+
+def test_the_policy_names_who_has_not_accepted_it(cast: Cast) -> None:
+    page = sign_in(cast.pi).get("/aup/").content.decode()
+    assert "Not measured. We rely on you." in page
+    assert "okafor-docking" in page and "marlowe-ingest" not in page
