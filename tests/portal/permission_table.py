@@ -82,6 +82,9 @@ PAGES: list[Row] = [
     signed_in("GET", "/reports/{cluster}/{published_month}/"),
     Row("POST", "/reports/draft/", 403, {"nobody": 302, "staff": 404}),
     Row("POST", "/reports/{cluster}/{published_month}/publish/", 403, {"nobody": 302, "staff": 404}),
+    Row("POST", "/theme/", 400),  # open to everybody; an empty form names no theme
+    Row("GET", "/dev/components/", 404),  # only where DEBUG is on
+    Row("GET", "/dev/components/figure/{figure}/", 404),
 ]
 
 OPERATIONS: list[Row] = [

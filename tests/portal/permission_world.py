@@ -29,6 +29,7 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "cluster": lambda cast: cast.cluster.name,
     "incident": lambda cast: make_incident(cast).pk,
     "published_month": _published_month,
+    "figure": lambda cast: "by-day",
 }
 
 
