@@ -77,8 +77,8 @@ def test_sending_it_again_changes_nothing(cast: Cast) -> None:
 
 def test_no_raw_secret_reaches_any_table(cast: Cast) -> None:
     everywhere = finding(
-        agent=cast.agent.name, title=f"saw {TOKEN}", place=f"/scratch/{TOKEN}", reasons=(f"it is {TOKEN}",), preview=TOKEN,
-        readable_by=f"who knows {TOKEN}", masked=(TOKEN,),
+        agent=cast.agent.name, title=f"saw {TOKEN}", place=f"/scratch/{TOKEN}", reasons=(f"it is {TOKEN}",),
+        preview=TOKEN, readable_by=f"who knows {TOKEN}", masked=(TOKEN,),
     )  # fmt: skip
     in_names = [finding(host=TOKEN), finding(login=TOKEN), finding(detector=TOKEN), finding(method=TOKEN)]
     outcomes = report(cast, everywhere, *in_names)
