@@ -1,4 +1,4 @@
-"""What a changed job record means: which change is news, what it is called, and how to say it in plain words."""
+"""What a changed job record means: which change is news, its name, and how to say it in plain words."""
 
 from typing import Final, NamedTuple
 
@@ -81,8 +81,8 @@ class Transition(NamedTuple):
 def supersedes(old_state: str | None, new_state: str) -> bool:
     """Say whether a report of `new_state` may replace `old_state` of the same record (job and submit time).
 
-    Reports come late and twice. A record that has ended stays ended: a live state after it is an older report.
-    A requeue gives the job a new record with a new submit time, so it needs no way back.
+    Reports come late and twice. A record that has ended stays ended: a live state after it is an older
+    report. A requeue gives the job a new record with a new submit time, so it needs no way back.
     """
     return old_state not in ENDED_STATES or new_state in ENDED_STATES
 

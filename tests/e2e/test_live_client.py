@@ -25,14 +25,19 @@ def event(seq, name="job.started"):
     }  # fmt: skip
 
 
+def served(path):
+    return lambda route: route.fulfill(path=path)
+
+
 @pytest.fixture
 def page(browser):
     opened = browser.new_context().new_page()
+    opened.set_default_timeout(10_000)
     opened.sockets = []
     opened.add_init_script(RECORD)
     opened.route("http://live.test/", lambda route: route.fulfill(body=PAGE, content_type="text/html"))
     for name in ("live.js", "live-jobs.js"):
-        opened.route(f"http://live.test/{name}", lambda route, name=name: route.fulfill(path=STATIC / name))
+        opened.route(f"http://live.test/{name}", served(STATIC / name))
     yield opened
     opened.context.close()
 

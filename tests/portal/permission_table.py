@@ -29,13 +29,60 @@ def signed_in(method: str, path: str, **statuses: int) -> Row:
     return Row(method, path, 200, {"nobody": 302} | statuses)
 
 
+def for_the_lab(
+    method: str,
+    path: str,
+    allowed: int,
+    *,
+    staff: int,
+    infosec: int = 0,
+    auditor: int = 403,
+    others: int = 404,
+    member: int = 0,
+) -> Row:
+    """Something of the cast's lab: its people act, the facility's roles as said, the outsider finds nothing."""
+    roles = dict.fromkeys(("pi", "manager"), allowed) | {"colleague": member or allowed}
+    return Row(
+        method, path, others, roles | {"nobody": 302, "staff": staff, "infosec": infosec or staff, "auditor": auditor}
+    )
+
+
+def reason_first(path: str) -> Row:
+    """An act that asks for a reason before it looks who asks (tests/dashboard/test_agents_pages.py does the rest)."""
+    return Row("POST", path, 422, {"nobody": 302})
+
+
+# A POST without a body: 422 is the form's refusal of what is missing, so the door itself is open.
 PAGES: list[Row] = [
+    Row("GET", "/sign-in/", 302, {"nobody": 200}),
+    Row("GET", "/sign-out/", 405),
+    Row("POST", "/theme/", 400),
+    Row("GET", "/dev/components/", 404),
+    Row("GET", "/dev/components/figure/{slug}/", 404),
+    signed_in("GET", "/aup/"),
+    signed_in("GET", "/agents/"),
+    signed_in("GET", "/agents/{agent}/", outsider=404),
+    for_the_lab("POST", "/agents/{agent}/approve/", 409, staff=409, infosec=403, member=403),
+    for_the_lab("POST", "/agents/{agent}/accept-aup/", 409, staff=403),
+    reason_first("/agents/{agent}/suspend/"),
+    reason_first("/agents/{agent}/resume/"),
+    reason_first("/agents/{agent}/retire/"),
+    for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422, auditor=422),
+    for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404, auditor=404),
+    signed_in("GET", "/my-lab/"),
+    Row("GET", "/my-lab/{lab}/costs.json", 404, {"nobody": 302, "colleague": 403}),
+    Row("POST", "/my-lab/{lab}/register/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422}),
     Row("GET", "/healthz", 200),
     Row("GET", "/readyz", 200),
     Row("GET", "/metrics", 403, {"staff": 200}),
     signed_in("GET", "/incidents/"),
     Row("GET", "/incidents/{incident}/", 200, {"nobody": 302, "outsider": 404}),
     Row("POST", "/incidents/{incident}/", 403, {"nobody": 302, "outsider": 404, "infosec": 422}),
+    Row("POST", "/incidents/{incident}/", 403, {"nobody": 302, "outsider": 404, "infosec": 302}, {"act": "assign:me"}),
+    signed_in("GET", "/reports/"),
+    signed_in("GET", "/reports/{cluster}/{published_month}/"),
+    Row("POST", "/reports/draft/", 403, {"nobody": 302, "staff": 404}),
+    Row("POST", "/reports/{cluster}/{published_month}/publish/", 403, {"nobody": 302, "staff": 404}),
 ]
 
 OPERATIONS: list[Row] = [

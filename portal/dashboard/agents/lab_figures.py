@@ -1,7 +1,8 @@
 """What a lab's agents did and what it cost: the figures of My lab."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -82,9 +83,7 @@ def lab_figures(actor: Actor, lab: Lab) -> LabFigures | None:
     lost = within.filter(actor="agent").aggregate(lost=Coalesce(Sum("ended_lost_core_s"), 0))["lost"]
     days = [first + timedelta(days=number) for number in range(PERIOD_DAYS)]
     by_day = _cost_by_day(within)
-    everyone = (
-        Usage(*(sum(values) for values in zip(*map(_tuple, totals.values()), strict=True))) if totals else Usage()
-    )
+    everyone = Usage(*map(sum, zip(*map(_tuple, totals.values()), strict=True)))
     return LabFigures(
         first=first,
         last=last,
@@ -136,14 +135,12 @@ def _agent_rows(actor: Actor, lab: Lab, first: date) -> list[AgentRow]:
     return sorted(rows, key=lambda row: (-row.usage.cost, row.agent.name))
 
 
-def _agent_row(agent: Agent, row: dict[str, int] | None) -> AgentRow:
+def _agent_row(agent: Agent, row: Mapping[str, Any] | None) -> AgentRow:
     if row is None:
         return AgentRow(agent, harness_name(agent.harness), Usage(), None)
     used = Usage(row["jobs"], row["cores"], row["gpu_time"], row["lost"])
     return AgentRow(agent, harness_name(agent.harness), used, row["cancelled"] / row["records"])
 
 
-def _midnight(day: date) -> Any:
-    from datetime import UTC, datetime, time
-
+def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), tzinfo=UTC)
