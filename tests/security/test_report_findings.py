@@ -206,7 +206,7 @@ def test_it_tells_those_who_may_see_it_and_history_tells_nobody(cast: Cast) -> N
 def test_queries_do_not_grow_with_findings_that_join(cast: Cast, django_assert_max_num_queries) -> None:  # type: ignore[no-untyped-def]
     report(cast, finding())
     many = [finding(place=f"/scratch/{number}") for number in range(50)]
-    with django_assert_max_num_queries(70):
+    with django_assert_max_num_queries(25):
         report(cast, *many)
     assert Incident.objects.get().sightings == 51
 
