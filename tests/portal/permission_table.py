@@ -73,6 +73,11 @@ PAGES: list[Row] = [
     Row("GET", "/my-lab/{lab}/costs.json", 404, {"nobody": 302, "colleague": 403}),
     Row("POST", "/my-lab/{lab}/register/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422}),
     Row("GET", "/healthz", 200),
+    Row("GET", "/favicon.ico", 302),
+    *(
+        Row("GET", path, 403, {"nobody": 302, "staff": found, "infosec": found, "auditor": found})
+        for path, found in (("/overview/", 200), ("/overview/{table}.{kind}", 404))
+    ),
     Row("GET", "/readyz", 200),
     Row("GET", "/metrics", 403, {"staff": 200}),
     signed_in("GET", "/incidents/"),

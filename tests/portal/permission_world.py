@@ -24,6 +24,8 @@ def _published_month(cast: Cast) -> str:
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
     "lab": lambda cast: cast.lab.name,
+    "table": lambda cast: "days",
+    "kind": lambda cast: "csv",
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
