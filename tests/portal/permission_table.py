@@ -69,6 +69,12 @@ PAGES: list[Row] = [
     reason_first("/agents/{agent}/retire/"),
     for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422, auditor=422),
     for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404, auditor=404),
+    signed_in("GET", "/lessons/"),
+    signed_in("GET", "/lessons/record/"),
+    Row("POST", "/lessons/record/", 422, {"nobody": 302}),
+    # A lesson of the cast's lab is its members' alone: staff run the facility and do not read labs' lessons.
+    Row("GET", "/lessons/{lesson}/", 404, {"nobody": 302, "pi": 200, "manager": 200, "colleague": 200}),
+    Row("POST", "/lessons/{lesson}/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422}),
     signed_in("GET", "/my-lab/"),
     Row("GET", "/my-lab/{lab}/costs.json", 404, {"nobody": 302, "colleague": 403}),
     Row("POST", "/my-lab/{lab}/register/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422}),
@@ -120,4 +126,15 @@ OPERATIONS: list[Row] = [
     ),
     Row("GET", "/api/v1/jobs", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
     Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
+    Row("GET", "/api/v1/lessons?text=oom", 200, {"none": 401, "service": 403}),
+    Row("POST", "/api/v1/lessons/look-up", 200, {"none": 401, "service": 403}, {"text": "oom"}),
+    Row(
+        "POST",
+        "/api/v1/lessons",
+        201,
+        {"none": 401, "service": 403},
+        {"error_text": "Out Of Memory", "cause": "too little", "fix": "more"},
+    ),
+    Row("GET", "/api/v1/lessons/{lesson}", 404, {"none": 401, "service": 403, "agent": 200}),
+    Row("POST", "/api/v1/lessons/{lesson}/evidence", 404, {"none": 401, "service": 403, "agent": 200}, {"holds": True}),
 ]

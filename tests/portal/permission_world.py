@@ -7,6 +7,8 @@ from portal.reports.models import Report, digest_of
 from principals.actors import SYSTEM_ACTOR
 from telemetry.models import IngestBatch
 from telemetry.selectors import Period, Scope
+from memory import services as memory_services
+from tests import factories
 from tests.conftest import Cast
 from tests.security.support import make_incident
 from tests.telemetry.logs import ingest, job_row, text
@@ -32,6 +34,14 @@ def _job_of_the_agents_owner(cast: Cast) -> int:
     return 1
 
 
+
+def _lesson(cast: Cast) -> str:
+    """A lesson in force of the cast's lab."""
+    content = memory_services.LessonContent(error_text="error: Unable to open pmix plugin", cause="old", fix="new")
+    actor = factories.actor_of(cast.pi)
+    return memory_services.record_lesson(actor=actor, content=content, scope="lab", lab=cast.lab).lesson.public_id
+
+
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
@@ -46,6 +56,7 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "incident": lambda cast: make_incident(cast).pk,
     "published_month": _published_month,
     "figure": lambda cast: "by-day",
+    "lesson": _lesson,
 }
 
 
