@@ -188,6 +188,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "seal-audit": {"task": "portal.core.tasks.seal_audit", "schedule": 5.0},
     "anchor-audit": {"task": "portal.core.tasks.anchor_audit", "schedule": crontab(minute="0")},
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
+    "settle-trials": {"task": "policies.tasks.settle_trials", "schedule": 60.0},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 
