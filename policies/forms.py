@@ -9,7 +9,7 @@ from policies.models import Extension, ExtensionRelease, TrialPolicy
 from policies.services.trial_limits import LIMITS
 
 
-class TrialLimitsForm(forms.ModelForm):
+class TrialLimitsForm(forms.ModelForm):  # type: ignore[type-arg]
     """The limits of trials, of the facility or of a lab."""
 
     class Meta:

@@ -1,8 +1,9 @@
 """Reads of `policies` that span models."""
 
 from policies.selectors.extensions import Comparison, compare_with_admitted, extensions_waiting
-from policies.selectors.trial_days import REASON_WORDS, TrialDay, trial_day
+from policies.selectors.trial_days import TrialDay, trial_day
 from policies.selectors.trials import (
+    REASON_WORDS,
     WINDOW,
     Budget,
     BudgetRow,

@@ -10,16 +10,6 @@ from policies.selectors.trials import WINDOW, median
 from portal.core import clock
 from principals.actors import Actor
 
-REASON_WORDS = {
-    "too_long": "Longer than a trial may be",
-    "too_many_gpus": "More GPUs than a trial may use",
-    "too_many_nodes": "More nodes than a trial may use",
-    "trials_spent": "Person’s trials spent",
-    "gpu_minutes_spent": "Person’s GPU-hours spent",
-    "lab_trials_spent": "Lab’s trials spent",
-    "lab_gpu_minutes_spent": "Lab’s GPU-hours spent",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class TrialDay:
@@ -66,5 +56,5 @@ def trial_day(actor: Actor, *, now: datetime | None = None) -> TrialDay:
         refused=sum(number for _, number in reasons),
         reasons=tuple(reasons),
         gpu_minutes=float(sum(grants.values_list("gpu_minutes", flat=True))),
-        start_after_s=median([(start - submit).total_seconds() for submit, start in started]),
+        start_after_s=median([(start - submit).total_seconds() for submit, start in started if start and submit]),
     )

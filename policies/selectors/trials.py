@@ -15,6 +15,15 @@ from principals.actors import Actor
 from principals.models import Lab, User
 
 WINDOW = timedelta(seconds=engine.WINDOW_S)
+REASON_WORDS = {
+    "too_long": "Longer than a trial may be",
+    "too_many_gpus": "More GPUs than a trial may use",
+    "too_many_nodes": "More nodes than a trial may use",
+    "trials_spent": "Person’s trials spent",
+    "gpu_minutes_spent": "Person’s GPU-hours spent",
+    "lab_trials_spent": "Lab’s trials spent",
+    "lab_gpu_minutes_spent": "Lab’s GPU-hours spent",
+}
 
 
 def policy_for(lab: Lab | None) -> TrialPolicy:
@@ -63,6 +72,20 @@ class Budget:
         return min(max(0.0, self.policy.person_gpu_minutes - self.gpu_minutes_used), self.lab_gpu_minutes_left)
 
     @property
+    def full_trials_left(self) -> int:
+        """GPU trials of the full length and one GPU that still fit."""
+        return min(self.trials_left, int(self.gpu_minutes_left // self.policy.max_minutes))
+
+    @property
+    def lab_is_short(self) -> bool:
+        """Whether the lab's budget leaves the person less than their own."""
+        policy = self.policy
+        return (
+            self.lab_trials_left < policy.person_trials - self.trials_used
+            or self.lab_gpu_minutes_left < policy.person_gpu_minutes - self.gpu_minutes_used
+        )
+
+    @property
     def gpu_hours_used(self) -> float:
         return self.gpu_minutes_used / 60
 
@@ -105,6 +128,18 @@ class BudgetRow:
     refused: int
     top_reason: str
     start_after_s: float | None  # median wait of its trials; None where no job of one is known
+
+    @property
+    def reason_words(self) -> str:
+        return REASON_WORDS.get(self.top_reason, self.top_reason)
+
+    @property
+    def trials_label(self) -> str:
+        return f"{self.trials} of {self.trials_allowed} trials"
+
+    @property
+    def gpu_label(self) -> str:
+        return f"{self.gpu_hours:.1f} of {self.gpu_hours_allowed:.1f} GPU-hours"
 
     @property
     def gpu_hours(self) -> float:

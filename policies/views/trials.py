@@ -54,21 +54,21 @@ def trials(request: PageRequest) -> HttpResponseBase:
     # A member sees no whole lab; their own budget is what they came for.
     sees_labs = actor.sees_facility or bool(actor.visible_lab_ids)
     by = request.GET.get("by") if sees_labs and request.GET.get("by") in dict(BY) else "lab" if sees_labs else "person"
-    rows = selectors.budget_rows(actor, by=by or "person", lab=request.GET.get("lab", ""))
+    rows = selectors.budget_rows(actor, by=by or "person", lab=_text(request, "lab"))
     if wanted := request.GET.get("format"):
         records = ({name: getattr(row, name) for name in BUDGET_COLUMNS} for row in rows)
         return exports.export(wanted, "trial-budgets", BUDGET_COLUMNS, records)
     grants, refusals = _grants(request), _refusals(request)
-    day = selectors.trial_day(actor)
+    day, policy = selectors.trial_day(actor), selectors.policy_for(None)
     context = {
-        "policy": selectors.policy_for(None),
+        "policy": policy,
+        "person_gpu_hours": policy.person_gpu_minutes / 60,
         "may_edit": permissions.can(actor, "trial.set_limits"),
         "day": day,
         "reasons": [(code, selectors.REASON_WORDS.get(code, code), number) for code, number in day.reasons[:3]],
         "by": by,
         "by_options": BY if sees_labs else [],
         "page": Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page")),
-        "words": selectors.REASON_WORDS,
         "own": _own_budgets(request),
         "grants": grants[:LATEST],
         "grant_count": grants.count(),
@@ -77,6 +77,11 @@ def trials(request: PageRequest) -> HttpResponseBase:
         "now": clock.now(),
     }
     return render(request, "policies/trials.html", context)
+
+
+def _text(request: PageRequest, name: str) -> str:
+    """Return a parameter as a database takes it."""
+    return request.GET.get(name, "").replace("\x00", "")
 
 
 def _own_budgets(request: PageRequest) -> list[selectors.Budget]:
@@ -120,27 +125,27 @@ def trial_requests(request: PageRequest) -> HttpResponseBase:
 
 def _filtered_grants(request: PageRequest) -> QuerySet[TrialGrant]:
     rows, query = _grants(request), request.GET
-    if state := query.get("state"):
+    if (state := query.get("state")) in TrialGrant.State.values:
         rows = rows.filter(state=state)
     if query.get("since") == "day":
         rows = rows.filter(granted_at__gt=clock.now() - selectors.WINDOW)
         # The day's figure leaves given back ones out; so do its rows.
-        rows = rows if state else rows.exclude(state=TrialGrant.State.CANCELLED)
-    return _of_whom(rows, query)
+        rows = rows if state in TrialGrant.State.values else rows.exclude(state=TrialGrant.State.CANCELLED)
+    return _of_whom(rows, request)
 
 
 def _filtered_refusals(request: PageRequest) -> QuerySet[TrialRefusal]:
     rows, query = _refusals(request), request.GET
-    if code := query.get("code"):
+    if (code := query.get("code")) in selectors.REASON_WORDS:
         rows = rows.filter(code=code)
     if query.get("since") == "day":
         rows = rows.filter(at__gt=clock.now() - selectors.WINDOW)
-    return _of_whom(rows, query)
+    return _of_whom(rows, request)
 
 
-def _of_whom(rows: QuerySet[Any], query: Any) -> QuerySet[Any]:
+def _of_whom(rows: QuerySet[Any], request: PageRequest) -> QuerySet[Any]:
     for parameter, field in (("lab", "lab__name"), ("person", "user__username"), ("agent", "agent__name")):
-        if wanted := query.get(parameter, "").replace("\x00", ""):
+        if wanted := _text(request, parameter):
             rows = rows.filter(**{field: wanted})
     return rows
 
@@ -187,6 +192,8 @@ def trial_limits(request: PageRequest) -> HttpResponseBase:
         return redirect(f"{reverse('trial-limits')}?lab={lab.name}" if lab else reverse("trial-limits"))
     context = {
         "form": form,
+        "form_title": f"Limits of {lab.title}" if lab else "Limits of the facility",
+        "form_meta": "" if own or not lab else "the facility’s, as long as it has none of its own",
         "lab": lab,
         "own": own,
         "labs": [("", "The facility"), *Lab.objects.order_by("title").values_list("name", "title")],
@@ -197,7 +204,7 @@ def trial_limits(request: PageRequest) -> HttpResponseBase:
 
 
 def _chosen_lab(request: PageRequest) -> Lab | None:
-    wanted = request.GET.get("lab", "").replace("\x00", "")
+    wanted = _text(request, "lab")
     lab = Lab.objects.filter(name=wanted).first() if wanted else None
     if wanted and lab is None:
         raise NotFound("There is no such lab.", code="lab_not_found")
