@@ -41,6 +41,9 @@ def _lesson(cast: Cast) -> str:
     actor = factories.actor_of(cast.pi)
     return memory_services.record_lesson(actor=actor, content=content, scope="lab", lab=cast.lab).lesson.public_id
 
+from portal.core import clock
+from tests.conftest import Cast
+from tests.policies import worlds
 
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
@@ -57,6 +60,12 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "published_month": _published_month,
     "figure": lambda cast: "by-day",
     "lesson": _lesson,
+    "trial": lambda cast: worlds.make_trial(cast).public_id,
+    "queued_extension": lambda cast: worlds.make_release(cast.colleague).pk,
+    "admitted_extension": lambda cast: (
+        worlds.make_release(cast.colleague, state="admitted", decided_by=cast.staff, decided_at=clock.now()).pk
+    ),
+    "agents_extension": lambda cast: worlds.make_release(cast.colleague, submitted_by_agent=cast.agent).pk,
 }
 
 

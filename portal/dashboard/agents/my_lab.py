@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from policies import selectors as policy_selectors
 from policies import services as policy_services
 from portal.core import clock
 from portal.core.errors import DomainError
@@ -107,6 +108,7 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "figures": found,
         "strangers": unregistered_sessions(actor, lab),
         "agent_count": lab.agents.exclude(status=Agent.Status.RETIRED).count(),
+        "trial_budget": policy_selectors.trial_budget(request.user, lab),
         "form": form,
         "aup": policy_services.current_aup(),
         "next_steps": NEXT_STEPS,
