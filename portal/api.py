@@ -9,6 +9,7 @@ from ninja.errors import HttpError, ValidationError
 from portal.core import problems
 from portal.core.errors import DomainError
 from portal.me import router as me_router
+from portal.realtime.api import router as events_router
 
 log = structlog.get_logger(__name__)
 
@@ -63,4 +64,5 @@ def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     return problems.plain(500)
 
 
+api.add_router("/events", events_router)
 api.add_router("", me_router, tags=["principals"])

@@ -4,12 +4,14 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from portal.api import api
 from portal.core import health
+from portal.realtime import views as realtime_views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
     path("api/v1/", api.urls),
+    path("live/events/", realtime_views.events, name="live-events"),
     path("", include("principals.urls")),
     path("", include("policies.urls")),
     path("", include("portal.dashboard.urls")),

@@ -15,6 +15,8 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
+from django.db.models import Subquery
+from django.db.models.functions import Coalesce
 from structlog.contextvars import get_contextvars
 
 from portal.core import clock
@@ -140,6 +142,10 @@ def verify(anchors: dict[int, str]) -> Iterator[Fault]:
     newest_anchor = max(anchors, default=0)
     if newest_anchor > expected_seq:
         yield Fault(newest_anchor, f"anchored up to {newest_anchor}, the last row is {expected_seq}")
+    # One statement, so that a sealer at work meanwhile is seen wholly or not at all.
+    newest = Counter.objects.filter(name=CHAIN).values("value")[:1]
+    if smuggled := AuditEvent.objects.filter(seq__gt=Coalesce(Subquery(newest), 0)).count():
+        yield Fault(head_seq, f"{smuggled} rows lie past the chain's head")
     # A row of the last minute may belong to a transaction that committed while we walked.
     if unsealed := AuditEvent.objects.filter(seq=None, at__lt=clock.now() - timedelta(minutes=1)).count():
         yield Fault(0, f"{unsealed} rows were never sealed")

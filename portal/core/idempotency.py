@@ -29,6 +29,8 @@ def run_once(request: HttpRequest, owner: str, act: Callable[[], HttpResponse]) 
         return act()
     if len(key) > 200:
         raise Invalid("The Idempotency-Key is longer than 200 characters.", code="idempotency_key_too_long")
+    if not key.isprintable():
+        raise Invalid("The Idempotency-Key holds control characters.", code="idempotency_key_malformed")
     digest = hashlib.sha256(request.body).hexdigest()
     row, kept = _claim(request, owner, key, digest)
     if kept is not None:
