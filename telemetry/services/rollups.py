@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import chain
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from portal.core import leases
 from principals.models import Cluster
@@ -21,6 +21,11 @@ LEASE_S = 120
 # Recomputing this many users of one day keeps SQLite's write lock well under 250 ms.
 USERS_A_PART = 60
 REFRESH_LIMIT = 20_000
+# A chunk of an ingest marks some thousand pairs: `bulk_create` would cost more than the jobs themselves.
+_MARK = (
+    "INSERT INTO telemetry_rollupdirty (cluster_id, day, cluster_user_id) VALUES (%s, %s, %s) "
+    "ON CONFLICT (cluster_id, day, cluster_user_id) DO UPDATE SET day = excluded.day"
+)
 
 
 def touched_days(submit_s: int, start_s: int | None, usage_end_s: int | None, end_s: int | None) -> set[date]:
@@ -44,9 +49,10 @@ def mark_dirty(cluster: Cluster, pairs: Iterable[tuple[date, int]]) -> int:
     A mark that stands already is updated, not skipped: the update locks its row until the caller commits, so that a
     refresher that runs meanwhile cannot take the mark away without seeing the change. Sorted, against deadlocks.
     """
-    marks = [RollupDirty(cluster=cluster, day=day, cluster_user_id=user_id) for day, user_id in sorted(set(pairs))]
-    key = ["cluster", "day", "cluster_user"]
-    RollupDirty.objects.bulk_create(marks, update_conflicts=True, unique_fields=key, update_fields=["day"])
+    marks = [(cluster.pk, day, user_id) for day, user_id in sorted(set(pairs))]
+    if marks:
+        with connection.cursor() as cursor:
+            cursor.executemany(_MARK, marks)
     return len(marks)
 
 
