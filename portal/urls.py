@@ -13,6 +13,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", api.urls),
     path("live/events/", realtime_views.events, name="live-events"),
     path("", include("principals.urls")),
+    path("", include("security.urls")),
     path("", include("policies.urls")),
     path("", include("portal.dashboard.urls")),
 ]

@@ -14,7 +14,7 @@ from guardian.shortcuts import assign_perm, get_objects_for_user, remove_perm
 from portal.core.actors import ActorRef
 from portal.core.errors import NotAllowed
 from principals.actors import Actor
-from principals.models import Agent, AgentToken, Lab, LabMembership, ServiceAccount, ServiceToken, User
+from principals.models import Agent, AgentToken, Cluster, Lab, LabMembership, ServiceAccount, ServiceToken, User
 
 LOOK_AT_LAB = "principals.look_at_lab"
 MANAGING_ROLES = frozenset({LabMembership.Role.PI, LabMembership.Role.MANAGER})
@@ -101,6 +101,12 @@ def _approves_for_lab(actor: Actor, agent: Agent) -> bool:
     return _manages(actor, agent.lab_id)
 
 
+def _reports_findings(actor: Actor, cluster: Cluster) -> bool:
+    if actor.service is None:
+        return _staff(actor, cluster) or _infosec(actor, cluster)
+    return "ingest:findings" in actor.scopes and actor.service.cluster_id in (None, cluster.pk)
+
+
 RULES: dict[str, Callable[[Actor, Any], bool]] = {
     "facility.look": _looks_everywhere,
     "facility.run": _staff,
@@ -117,6 +123,8 @@ RULES: dict[str, Callable[[Actor, Any], bool]] = {
     "agent.retire": _agent_manager_or_staff,
     "hold.place": lambda actor, subject: _staff(actor, subject) or _infosec(actor, subject),
     "service.manage": _staff,
+    "finding.report": _reports_findings,
+    "incident.act": _infosec,
 }
 
 
