@@ -10,8 +10,8 @@ from portal.core import problems
 from portal.core.errors import DomainError
 from portal.me import router as me_router
 from portal.realtime.api import router as events_router
-from telemetry.api import router as telemetry_router
 from security.api import router as security_router
+from telemetry.api import router as telemetry_router
 
 log = structlog.get_logger(__name__)
 
