@@ -138,7 +138,9 @@ def test_a_formula_in_a_job_name_is_disarmed_in_the_export(cast: Cast) -> None:
 
 def test_the_ticker_holds_what_was_told_and_only_to_those_who_hear_it(cast: Cast) -> None:
     payload = {"cluster": "aster", "raw_id": 7, "job_id": "7", "text": "started on 1 node", "user": "colleague"}
-    live.announce([live.News(name="job.started", topics=(f"lab-jobs:{cast.lab.pk}", "all-jobs:aster"), payload=payload)])
+    live.announce(
+        [live.News(name="job.started", topics=(f"lab-jobs:{cast.lab.pk}", "all-jobs:aster"), payload=payload)]
+    )
     live.number_committed()
     for role, heard in (("staff", True), ("pi", True), ("outsider", False), ("colleague", False)):
         page = sign_in(getattr(cast, role)).get("/jobs/live/").content.decode()
@@ -160,9 +162,7 @@ def _queries(client: Any, path: str, django_assert_max_num_queries: Any) -> int:
 
 
 @pytest.mark.parametrize("path", ["/jobs/live/", "/jobs/"])
-def test_sixty_jobs_cost_as_many_queries_as_five(
-    cast: Cast, path: str, django_assert_max_num_queries: Any
-) -> None:
+def test_sixty_jobs_cost_as_many_queries_as_five(cast: Cast, path: str, django_assert_max_num_queries: Any) -> None:
     user = login(cast, "pi")
     client = sign_in(cast.staff)
     for _ in range(5):
