@@ -11,6 +11,7 @@ urlpatterns = [
     path("", include("portal.dashboard.jobs.urls")),
     path("", include("portal.dashboard.ingest.urls")),
     path("", include("portal.dashboard.audit.urls")),
+    path("", include("portal.dashboard.overview.urls")),
     path("theme/", views.set_theme, name="theme"),
     path("dev/components/", dev.components, name="dev-components"),
     path("dev/components/figure/<slug:name>/", dev.figure, name="dev-figure"),

@@ -2,6 +2,7 @@
 
 from telemetry.services.ingest import (
     Progress,
+    RecordStream,
     accept_upload,
     count_reasons,
     ingest_file,
@@ -16,6 +17,7 @@ from telemetry.services.sessions import Declared, SessionOutcome, declare_sessio
 __all__ = [
     "Declared",
     "Progress",
+    "RecordStream",
     "SessionOutcome",
     "accept_upload",
     "catch_up",

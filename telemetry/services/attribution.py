@@ -89,10 +89,11 @@ def _reattribute_window(cluster: Cluster, window: Window) -> int:
     jobs = Job.objects.filter(cluster=cluster, cluster_user_id=window.user_id, submit__gte=window.first_s)
     if window.last_s is not None:
         jobs = jobs.filter(submit__lte=window.last_s)
-    attributor = Attributor(cluster, [window.user_id], window.first_s, window.last_s)
+    attributor: Attributor | None = None
     changed, start = 0, 0
     while rows := list(jobs.filter(id__gt=start).order_by("id").only(*_READ)[:_CHUNK]):
         start = rows[-1].pk
+        attributor = attributor or Attributor(cluster, [window.user_id], window.first_s, window.last_s)
         changed += _reattribute_rows(cluster, window.user_id, rows, attributor)
     return changed
 
