@@ -87,6 +87,9 @@ PAGES: list[Row] = [
     signed_in("GET", "/reports/{cluster}/{published_month}/"),
     Row("POST", "/reports/draft/", 403, {"nobody": 302, "staff": 404}),
     Row("POST", "/reports/{cluster}/{published_month}/publish/", 403, {"nobody": 302, "staff": 404}),
+    Row("POST", "/theme/", 400),  # open to everybody; an empty form names no theme
+    Row("GET", "/dev/components/", 404),  # only where DEBUG is on
+    Row("GET", "/dev/components/figure/{figure}/", 404),
 ]
 
 OPERATIONS: list[Row] = [
@@ -104,4 +107,17 @@ OPERATIONS: list[Row] = [
             ],
         },
     ),
+    # An empty body: 422 says that the door is open. Batches are their sender's.
+    Row("POST", "/api/v1/ingest/jobs?cluster=aster", 403, {"none": 401, "service": 422}, " "),
+    Row("GET", "/api/v1/ingest/batches/{batch}", 403, {"none": 401, "service": 404}),
+    Row("GET", "/api/v1/ingest/batches/{batch}/quarantine", 403, {"none": 401, "service": 404}),
+    Row(
+        "POST",
+        "/api/v1/ingest/sessions",
+        403,
+        {"none": 401, "service": 200},
+        {"cluster": "aster", "sessions": [{"host": "login01", "user": "colleague", "start": "2026-07-01T00:00:00Z"}]},
+    ),
+    Row("GET", "/api/v1/jobs", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
+    Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
 ]

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from portal.reports import monthly
 from portal.reports.models import Report, digest_of
 from principals.actors import SYSTEM_ACTOR
+from telemetry.models import IngestBatch
 from telemetry.selectors import Period, Scope
 from tests.conftest import Cast
 from tests.security.support import make_incident
+from tests.telemetry.logs import ingest, job_row, text
 
 
 def _published_month(cast: Cast) -> str:
@@ -20,6 +22,16 @@ def _published_month(cast: Cast) -> str:
     return "2026-06"
 
 
+def _foreign_batch(cast: Cast) -> str:
+    batch = IngestBatch.objects.create(cluster=cast.cluster, source="api", format="sacct", sent_by="another-service")
+    return str(batch.public_id)
+
+
+def _job_of_the_agents_owner(cast: Cast) -> int:
+    ingest(cast.cluster, text(job_row(1, User="colleague", Account="okafor_lab")))
+    return 1
+
+
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
@@ -29,8 +41,11 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
+    "batch": _foreign_batch,
+    "job": _job_of_the_agents_owner,
     "incident": lambda cast: make_incident(cast).pk,
     "published_month": _published_month,
+    "figure": lambda cast: "by-day",
 }
 
 

@@ -117,7 +117,7 @@ def test_whoever_lost_the_lease_writes_nothing_more(sent, monkeypatch: pytest.Mo
 @pytest.mark.usefixtures("_small")
 def test_an_error_is_tried_again_and_after_three_the_batch_fails(sent, monkeypatch: pytest.MonkeyPatch, caplog):
     batch = accept(many(200))
-    monkeypatch.setattr("telemetry.services.ingest.rows.upsert", lambda _: 1 / 0)
+    monkeypatch.setattr("telemetry.services.ingest.rows.write", lambda *_: 1 / 0)
     for attempt in (1, 2):
         assert not services.run_batch(batch.pk)
         batch.refresh_from_db()
