@@ -82,7 +82,7 @@ PAGES: list[Row] = [
     Row("GET", "/metrics", 403, {"staff": 200}),
     signed_in("GET", "/incidents/"),
     Row("GET", "/incidents/{incident}/", 200, {"nobody": 302, "outsider": 404}),
-    Row("POST", "/incidents/{incident}/", 403, {"nobody": 302, "outsider": 404, "infosec": 302}, {"act": "assign:me"}),
+    Row("POST", "/incidents/{incident}/", 403, {"nobody": 302, "outsider": 404, "infosec": 422}),
     signed_in("GET", "/reports/"),
     signed_in("GET", "/reports/{cluster}/{published_month}/"),
     Row("POST", "/reports/draft/", 403, {"nobody": 302, "staff": 404}),
