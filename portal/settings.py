@@ -70,6 +70,7 @@ INSTALLED_APPS = [
     "security",
     "policies",
     "memory",
+    "portal.reports",
     "portal",
 ]
 MIDDLEWARE = [
@@ -189,6 +190,10 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "number-live-events": {"task": "portal.realtime.tasks.number_live_events", "schedule": 60.0},
     "seal-audit": {"task": "portal.core.tasks.seal_audit", "schedule": 5.0},
     "anchor-audit": {"task": "portal.core.tasks.anchor_audit", "schedule": crontab(minute="0")},
+    "draft-reports": {
+        "task": "portal.reports.tasks.draft_last_month",
+        "schedule": crontab(minute="40", hour="3", day_of_month="1"),
+    },
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")

@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("security.urls")),
     path("", include("policies.urls")),
     path("", include("portal.dashboard.urls")),
+    path("", include("portal.reports.urls")),
 ]
 
 handler403 = "portal.dashboard.errors.forbidden"

@@ -1,9 +1,10 @@
 """What site automation sends: job records, sessions; and what became of them."""
 
+from typing import Annotated
 from uuid import UUID
 
 from django.http import HttpRequest
-from ninja import P, Query, Router
+from ninja import Query, Router
 
 from portal.core.errors import NotFound
 from portal.core.idempotency import idempotent
@@ -45,8 +46,8 @@ def get_batch(request: HttpRequest, batch_id: UUID) -> BatchOut:
 def list_quarantine(
     request: HttpRequest,
     batch_id: UUID,
-    after: Query[int, P(ge=0, le=2**63 - 1)] = 0,
-    limit: Query[int, P(ge=1, le=200)] = 100,
+    after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 100,
 ) -> QuarantineOut:
     """List the records of a batch that were set aside, with reason and (redacted) text."""
     kept = _find_batch(request, batch_id).quarantined.filter(pk__gt=after).order_by("pk")

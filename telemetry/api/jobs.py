@@ -2,10 +2,11 @@
 
 import re
 from datetime import UTC, datetime
+from typing import Annotated
 
 from django.db.models import Q
 from django.http import HttpRequest
-from ninja import P, Query, Router
+from ninja import Query, Router
 from pydantic import AwareDatetime
 
 from portal.core.errors import Invalid, NotFound
@@ -25,11 +26,11 @@ _CURSOR = re.compile(r"(\d{1,12})\.(\d{1,18})\Z", re.ASCII)
 @router.get("", auth=requires("jobs:read"), response=answers(200, JobsOut))
 def list_jobs(
     request: HttpRequest,
-    state: Query[str, P(max_length=16)] = "",
+    state: Annotated[str, Query(max_length=16)] = "",
     since: AwareDatetime | None = None,
-    campaign: Query[str, P(max_length=100)] = "",
-    after: Query[str, P(max_length=40)] = "",
-    limit: Query[int, P(ge=1, le=200)] = 50,
+    campaign: Annotated[str, Query(max_length=100)] = "",
+    after: Annotated[str, Query(max_length=40)] = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> JobsOut:
     """List jobs, newest submission first. `state` is a state of Slurm or `active`; `since` a time of submission."""
     actor = actor_of(request)

@@ -5,6 +5,8 @@ due at an instant t is `elapsed_s * (t - start) // (usage_end - start)`; a span'
 dues, so that the parts of any cut sum to the elapsed time exactly (as `telemetry.engine.usage.prorate` does it).
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -21,6 +23,7 @@ from telemetry.models.jobs import JobQuerySet
 DAY_KEY = ("cluster_user_id", "lab_id", "partition", "qos", "actor", "harness")
 HOUR_KEY = ("partition", "actor", "harness")
 FAILED = (JobState.FAILED, JobState.NODE_FAIL, JobState.BOOT_FAIL, JobState.OUT_OF_MEMORY, JobState.DEADLINE)
+HELD = {"core_s": "cpus", "node_s": "nodes", "gpu_s": "gpus"}  # what a job holds, by the sum it makes
 LOST = (*FAILED, JobState.TIMEOUT, JobState.CANCELLED)
 
 Row = dict[str, Any]
@@ -56,8 +59,7 @@ def ran_within(jobs: JobQuerySet, lo: int, hi: int) -> JobQuerySet:
 def usage_sums(lo: int, hi: int) -> dict[str, Sum]:
     """Build the aggregates of wall, core, node and GPU seconds within [lo, hi)."""
     piece = elapsed_within(lo, hi)
-    held = {"core_s": "cpus", "node_s": "nodes", "gpu_s": "gpus"}
-    return {"wall_s": Sum(piece)} | {name: Sum(_whole(piece * F(what))) for name, what in held.items()}
+    return {"wall_s": Sum(piece)} | {name: Sum(_whole(piece * F(what))) for name, what in HELD.items()}
 
 
 def _ended_sums() -> dict[str, Sum | Max]:
@@ -159,7 +161,7 @@ def _add_steady(hours: dict[tuple[Any, ...], Row], jobs: JobQuerySet, lo: int, h
         jobs.filter(elapsed_s=_whole(_whole(F("usage_end")) - _whole(F("start"))))
         .annotate(opening=opening, closing=closing)
         .values(*HOUR_KEY, "opening", "closing")
-        .annotate(**{f"{name}_{part}": Sum(_whole(F(what) * seconds)) for name, what in _HELD.items() for part, seconds
+        .annotate(**{f"{name}_{part}": Sum(_whole(F(what) * seconds)) for name, what in HELD.items() for part, seconds
                      in {"whole": last - first, "head": opening + usage.HOUR_S - first, "tail": last - closing,
                          "between": _whole(Value(usage.HOUR_S))}.items()})
     )  # fmt: skip
@@ -170,17 +172,14 @@ def _add_steady(hours: dict[tuple[Any, ...], Row], jobs: JobQuerySet, lo: int, h
                 part = "whole"
             else:
                 part = {group["opening"]: "head", group["closing"]: "tail"}.get(hour, "between")
-            for name in _HELD:
+            for name in HELD:
                 hours[*key, hour][name] += group[f"{name}_{part}"]
-
-
-_HELD = {"core_s": "cpus", "node_s": "nodes", "gpu_s": "gpus"}
 
 
 def _add_suspended(hours: dict[tuple[Any, ...], Row], jobs: JobQuerySet, lo: int, hi: int) -> None:
     """Add jobs whose elapsed time is not their span, one by one: there are few."""
     span = _whole(_whole(F("usage_end")) - _whole(F("start")))
-    columns = (*HOUR_KEY, "start", "usage_end", "elapsed_s", *_HELD.values())
+    columns = (*HOUR_KEY, "start", "usage_end", "elapsed_s", *HELD.values())
     for *key, start, usage_end, elapsed_s, cpus, nodes, gpus in jobs.exclude(elapsed_s=span).values_list(*columns):
         pieces = list(usage.split_by_hour(int(start.timestamp()), int(usage_end.timestamp())))
         for hour, seconds in usage.prorate(elapsed_s, pieces):

@@ -75,12 +75,28 @@ PAGES: list[Row] = [
     Row("GET", "/healthz", 200),
     Row("GET", "/readyz", 200),
     Row("GET", "/metrics", 403, {"staff": 200}),
-    Row("POST", "/theme/", 400),  # open to everybody; an empty form names no theme
-    Row("GET", "/dev/components/", 404),  # only where DEBUG is on
-    Row("GET", "/dev/components/figure/{figure}/", 404),
+    signed_in("GET", "/incidents/"),
+    Row("GET", "/incidents/{incident}/", 200, {"nobody": 302, "outsider": 404}),
+    Row("POST", "/incidents/{incident}/", 403, {"nobody": 302, "outsider": 404, "infosec": 302}, {"act": "assign:me"}),
+    signed_in("GET", "/reports/"),
+    signed_in("GET", "/reports/{cluster}/{published_month}/"),
+    Row("POST", "/reports/draft/", 403, {"nobody": 302, "staff": 404}),
+    Row("POST", "/reports/{cluster}/{published_month}/publish/", 403, {"nobody": 302, "staff": 404}),
 ]
 
 OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/openapi.json", 200),
     Row("GET", "/api/v1/me", 200, {"none": 401, "service": 403}),
+    Row(
+        "POST",
+        "/api/v1/ingest/findings",
+        403,
+        {"none": 401, "service": 200},
+        {
+            "cluster": "aster",
+            "findings": [
+                {"kind": "other", "detector": "d", "occurred": "2026-07-01T00:00:00Z", "host": "login01"},
+            ],
+        },
+    ),
 ]

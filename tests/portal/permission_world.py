@@ -2,7 +2,23 @@
 
 from collections.abc import Callable
 
+from portal.reports import monthly
+from portal.reports.models import Report, digest_of
+from principals.actors import SYSTEM_ACTOR
+from telemetry.selectors import Period, Scope
 from tests.conftest import Cast
+from tests.security.support import make_incident
+
+
+def _published_month(cast: Cast) -> str:
+    content = monthly.build(Scope(SYSTEM_ACTOR, cast.cluster, Period.month(2026, 6))).as_json()
+    Report.objects.get_or_create(
+        cluster=cast.cluster, month="2026-06-01", version=1,
+        defaults={"state": Report.State.PUBLISHED, "content": content, "digest": digest_of(content),
+                  "built_by": "staff"},
+    )  # fmt: skip
+    return "2026-06"
+
 
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
@@ -11,7 +27,8 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
-    "figure": lambda cast: "by-day",
+    "incident": lambda cast: make_incident(cast).pk,
+    "published_month": _published_month,
 }
 
 

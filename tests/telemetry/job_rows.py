@@ -20,8 +20,9 @@ def make_job(user: ClusterUser, lab: Lab, *, submit: int, start: int | None = No
     """A job of one core on one node, marked for the rollups; ended where `end` is given."""
     span = end - start if start is not None and end is not None else 0
     defaults: dict[str, Any] = {
-        "raw_id": next(_numbers), "job_id": "1", "state": "COMPLETED" if end is not None else "PENDING", "elapsed_s": span,
-        "usage_end": end, "cpus": 1, "nodes": 1, "digest": 0, "changed": submit, "partition": "shared",
+        "raw_id": next(_numbers), "job_id": "1", "state": "COMPLETED" if end is not None else "PENDING",
+        "elapsed_s": span, "usage_end": end, "cpus": 1, "nodes": 1, "digest": 0, "changed": submit,
+        "partition": "shared",
     }  # fmt: skip
     job = Job(cluster=user.cluster, cluster_user=user, lab=lab, submit=submit, start=start, end=end)
     for name, value in (defaults | fields).items():
@@ -47,7 +48,9 @@ def expected_days(jobs: list[Job]) -> dict[tuple[Any, ...], Counter[str]]:
     rollups: dict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
 
     def at(job: Job, second: int) -> Counter[str]:
-        return rollups[second // 86_400, job.cluster_user_id, job.lab_id, job.partition, job.qos, job.actor, job.harness]
+        return rollups[
+            second // 86_400, job.cluster_user_id, job.lab_id, job.partition, job.qos, job.actor, job.harness
+        ]
 
     for job in jobs:
         submit, start, until, end = (_s(value) for value in (job.submit, job.start, job.usage_end, job.end))

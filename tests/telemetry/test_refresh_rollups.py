@@ -66,7 +66,8 @@ INSTANTS = st.integers(0, 4 * 86_400) | st.sampled_from([0, 3600, 86_399, 86_400
 SHAPES = st.fixed_dictionaries(
     {
         "submit": INSTANTS, "wait": st.integers(-5, 90_000), "span": st.integers(0, 200_000) | st.just(3600),
-        "suspended": st.integers(0, 100_000) | st.just(0), "kind": st.sampled_from(["ended", "running", "never", "pending"]),
+        "suspended": st.integers(0, 100_000) | st.just(0),
+        "kind": st.sampled_from(["ended", "running", "never", "pending"]),
         "cpus": st.integers(0, 64), "nodes": st.integers(1, 3), "gpus": st.integers(0, 2),
         "actor": st.sampled_from(["agent", "human", "unknown"]), "partition": st.sampled_from(["shared", "test"]),
         "state": st.sampled_from(["COMPLETED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY"]), "user": st.integers(0, 1),
@@ -88,12 +89,14 @@ def put(shape: dict[str, Any], users: list[ClusterUser], lab: Lab) -> Job:
         return make_job(user, lab, submit=submit, end=end, state="CANCELLED", array_tasks=shape["tasks"], **held)
     elapsed = max(0, shape["span"] - shape["suspended"])
     if shape["kind"] == "running":
-        return make_job(user, lab, submit=submit, start=start, usage_end=until, elapsed_s=elapsed, state="RUNNING", **held)
+        return make_job(
+            user, lab, submit=submit, start=start, usage_end=until, elapsed_s=elapsed, state="RUNNING", **held
+        )
     return make_job(user, lab, submit=submit, start=start, end=until, elapsed_s=elapsed, state=shape["state"], **held)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(shapes=st.lists(SHAPES, min_size=1, max_size=12), data=st.data())
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(shapes=st.lists(SHAPES, min_size=1, max_size=10), data=st.data())
 def test_any_order_gives_what_the_jobs_say(
     users: list[ClusterUser], lab: Lab, shapes: list[dict[str, Any]], data: st.DataObject
 ) -> None:
