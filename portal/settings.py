@@ -195,6 +195,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
         "schedule": crontab(minute="40", hour="3", day_of_month="1"),
     },
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
+    "settle-trials": {"task": "policies.tasks.settle_trials", "schedule": 60.0},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 
