@@ -7,6 +7,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from policies.api import router as policies_router
+from memory.api import router as memory_router
 from portal.core import problems
 from portal.core.errors import DomainError
 from portal.me import router as me_router
@@ -72,3 +73,4 @@ api.add_router("", me_router, tags=["principals"])
 api.add_router("", security_router, tags=["security"])
 api.add_router("", telemetry_router, tags=["telemetry"])
 api.add_router("", policies_router, tags=["policies"])
+api.add_router("", memory_router, tags=["memory"])
