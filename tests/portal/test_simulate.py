@@ -14,6 +14,8 @@ from django.db.models import Sum
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.models import Lesson
+from policies.models import ExtensionRelease, TrialGrant, TrialRefusal
 from portal.core import clock
 from portal.demo import cast
 from portal.demo.facility import Facility, build_facility
@@ -267,6 +269,13 @@ class TestLoaded:
         assert Job.objects.filter(changed__gte=NOW - timedelta(hours=2)).count() < len(loaded.records) / 10
         assert Incident.objects.filter(state="new").exists()
         assert Incident.objects.filter(state="resolved").exists()
+
+    def test_every_room_has_something_in_it(self, loaded: Facility) -> None:
+        assert TrialGrant.objects.exists()
+        assert TrialRefusal.objects.exists()
+        assert set(ExtensionRelease.objects.values_list("state", flat=True)) >= {"queued", "admitted", "denied"}
+        assert set(Lesson.objects.values_list("scope", flat=True)) == {"project", "lab", "cluster"}
+        assert Lesson.objects.filter(status="draft").exists(), "one waits for the PI"
 
     def test_the_logins_that_are_printed_work(self, loaded: Facility) -> None:
         for login in cast.LOGINS:
