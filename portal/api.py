@@ -70,7 +70,9 @@ def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
 
 api.add_router("/events", events_router)
 api.add_router("", me_router, tags=["principals"])
+api.add_router("", security_router, tags=["security"])
 api.add_router("", telemetry_router, tags=["telemetry"])
+api.add_router("", policies_router, tags=["policies"])
 api.add_router("", memory_router, tags=["memory"])
 api.add_router("", policies_router, tags=["policies"])
 api.add_router("", security_router, tags=["security"])
