@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 
+from memory import services as memory_services
+from portal.core import clock
 from portal.reports import monthly
 from portal.reports.models import Report, digest_of
 from principals.actors import SYSTEM_ACTOR
 from telemetry.models import IngestBatch
 from telemetry.selectors import Period, Scope
-from memory import services as memory_services
 from tests import factories
 from tests.conftest import Cast
+from tests.policies import worlds
 from tests.security.support import make_incident
 from tests.telemetry.logs import ingest, job_row, text
 
@@ -34,16 +36,12 @@ def _job_of_the_agents_owner(cast: Cast) -> int:
     return 1
 
 
-
 def _lesson(cast: Cast) -> str:
     """A lesson in force of the cast's lab."""
     content = memory_services.LessonContent(error_text="error: Unable to open pmix plugin", cause="old", fix="new")
     actor = factories.actor_of(cast.pi)
     return memory_services.record_lesson(actor=actor, content=content, scope="lab", lab=cast.lab).lesson.public_id
 
-from portal.core import clock
-from tests.conftest import Cast
-from tests.policies import worlds
 
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
