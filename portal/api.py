@@ -11,6 +11,7 @@ from portal.core.errors import DomainError
 from portal.me import router as me_router
 from portal.realtime.api import router as events_router
 from security.api import router as security_router
+from telemetry.api import router as telemetry_router
 
 log = structlog.get_logger(__name__)
 
@@ -68,3 +69,4 @@ def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
 api.add_router("/events", events_router)
 api.add_router("", me_router, tags=["principals"])
 api.add_router("", security_router, tags=["security"])
+api.add_router("", telemetry_router, tags=["telemetry"])

@@ -136,7 +136,7 @@ def _with_form(request: PageRequest, act: Act, refusal: DomainError | None) -> A
         form = ReasonForm(auto_id=prefix)
     else:
         form = ReasonForm(request.POST, auto_id=prefix)
-        add_refusal(form, refusal)
+        _explain(form, refusal)
     return Act(act.label, act.value, act.consequence, act.style, act.panel, act.keep, form)
 
 
@@ -145,5 +145,11 @@ def note_form(request: PageRequest, refusal: DomainError | None) -> NoteForm:
     if refusal is None or request.POST.get("act") != "note":
         return NoteForm(auto_id="id_note_%s")
     form = NoteForm(request.POST, auto_id="id_note_%s")
-    add_refusal(form, refusal)
+    _explain(form, refusal)
     return form
+
+
+def _explain(form: ReasonForm | NoteForm, refusal: DomainError) -> None:
+    """Say on the form why it was refused; where the form itself knows, its own words are enough."""
+    if form.is_valid():
+        add_refusal(form, refusal)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from django.db import connections, router, transaction
+from django.db import connection, transaction
 from django.db.models import Model
 
 from portal.core import leases
@@ -22,6 +22,11 @@ LEASE_S = 120
 # So many users of one day hold SQLite’s write lock for about 100 ms (250 ms is the most we allow).
 USERS_A_PART = 40
 REFRESH_LIMIT = 20_000
+# A chunk of an ingest marks some thousand pairs: `bulk_create` would cost more than the jobs themselves.
+_MARK = (
+    "INSERT INTO telemetry_rollupdirty (cluster_id, day, cluster_user_id) VALUES (%s, %s, %s) "
+    "ON CONFLICT (cluster_id, day, cluster_user_id) DO UPDATE SET day = excluded.day"
+)
 
 
 def touched_days(submit_s: int, start_s: int | None, usage_end_s: int | None, end_s: int | None) -> set[date]:
@@ -45,9 +50,10 @@ def mark_dirty(cluster: Cluster, pairs: Iterable[tuple[date, int]]) -> int:
     A mark that stands already is updated, not skipped: the update locks its row until the caller commits, so that a
     refresher that runs meanwhile cannot take the mark away without seeing the change. Sorted, against deadlocks.
     """
-    marks = [RollupDirty(cluster=cluster, day=day, cluster_user_id=user_id) for day, user_id in sorted(set(pairs))]
-    key = ["cluster", "day", "cluster_user"]
-    RollupDirty.objects.bulk_create(marks, update_conflicts=True, unique_fields=key, update_fields=["day"])
+    marks = [(cluster.pk, day, user_id) for day, user_id in sorted(set(pairs))]
+    if marks:
+        with connection.cursor() as cursor:
+            cursor.executemany(_MARK, marks)
     return len(marks)
 
 
@@ -135,7 +141,6 @@ def _insert(model: type[Model], names: Sequence[str], lines: Sequence[tuple[Any,
     """Insert plain tuples: a model instance a row costs several times as much, under SQLite's write lock."""
     if not lines:
         return
-    connection = connections[router.db_for_write(model)]
     fields = [model._meta.get_field(name.removesuffix("_id")) for name in names]
     quoted = ", ".join(connection.ops.quote_name(str(getattr(field, "column", ""))) for field in fields)
     table = connection.ops.quote_name(model._meta.db_table)

@@ -73,8 +73,16 @@ PAGES: list[Row] = [
     Row("GET", "/my-lab/{lab}/costs.json", 404, {"nobody": 302, "colleague": 403}),
     Row("POST", "/my-lab/{lab}/register/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422}),
     Row("GET", "/healthz", 200),
+    Row("GET", "/favicon.ico", 302),
+    *(
+        Row("GET", path, 403, {"nobody": 302, "staff": found, "infosec": found, "auditor": found})
+        for path, found in (("/overview/", 200), ("/overview/{table}.{kind}", 404))
+    ),
     Row("GET", "/readyz", 200),
     Row("GET", "/metrics", 403, {"staff": 200}),
+    signed_in("GET", "/incidents/"),
+    Row("GET", "/incidents/{incident}/", 200, {"nobody": 302, "outsider": 404}),
+    Row("POST", "/incidents/{incident}/", 403, {"nobody": 302, "outsider": 404, "infosec": 302}, {"act": "assign:me"}),
     signed_in("GET", "/reports/"),
     signed_in("GET", "/reports/{cluster}/{published_month}/"),
     Row("POST", "/reports/draft/", 403, {"nobody": 302, "staff": 404}),
@@ -87,4 +95,16 @@ PAGES: list[Row] = [
 OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/openapi.json", 200),
     Row("GET", "/api/v1/me", 200, {"none": 401, "service": 403}),
+    Row(
+        "POST",
+        "/api/v1/ingest/findings",
+        403,
+        {"none": 401, "service": 200},
+        {
+            "cluster": "aster",
+            "findings": [
+                {"kind": "other", "detector": "d", "occurred": "2026-07-01T00:00:00Z", "host": "login01"},
+            ],
+        },
+    ),
 ]

@@ -7,6 +7,7 @@ from portal.reports.models import Report, digest_of
 from principals.actors import SYSTEM_ACTOR
 from telemetry.selectors import Period, Scope
 from tests.conftest import Cast
+from tests.security.support import make_incident
 
 
 def _published_month(cast: Cast) -> str:
@@ -23,9 +24,12 @@ def _published_month(cast: Cast) -> str:
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
     "lab": lambda cast: cast.lab.name,
+    "table": lambda cast: "days",
+    "kind": lambda cast: "csv",
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
+    "incident": lambda cast: make_incident(cast).pk,
     "published_month": _published_month,
     "figure": lambda cast: "by-day",
 }
