@@ -73,7 +73,8 @@ def _totals() -> list[Figure]:
 def _shares() -> list[Figure]:
     return [
         Figure(
-            f"share-{title}-{definition}", Section.LOAD, f"Agents’ share of {title}, {_BY[definition]}", definition.sentence, population,
+            f"share-{title}-{definition}", Section.LOAD, f"Agents’ share of {title}, {_BY[definition]}",
+            definition.sentence, population,
             Unit.SHARE, _share(measure, definition), query={"actor": "agent"} if definition is Definition.JOB else {},
         )
         for definition in (Definition.ACCOUNT, Definition.JOB)

@@ -51,7 +51,7 @@ Line = tuple[Any, ...]
 Buckets = list[tuple[int, int]]
 
 
-def _whole(expression: Combinable | Expression) -> ExpressionWrapper:
+def _whole(expression: Combinable | Expression) -> ExpressionWrapper[Any]:
     return ExpressionWrapper(expression, output_field=BigIntegerField())
 
 
@@ -63,7 +63,7 @@ def _earlier(field: str, instant: int) -> Least:
     return Least(_whole(F(field)), _whole(Value(instant)), output_field=BigIntegerField())
 
 
-def elapsed_within(lo: int, hi: int) -> ExpressionWrapper:
+def elapsed_within(lo: int, hi: int) -> ExpressionWrapper[Any]:
     """Build the seconds that a job ran within [lo, hi). Only for jobs that `ran_within(lo, hi)`."""
     span = _whole(F("usage_end")) - _whole(F("start"))
 

@@ -10,7 +10,11 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+<<<<<<< HEAD
 from django.db import connection, connections, router, transaction
+=======
+from django.db import connection, transaction
+>>>>>>> wt-e
 from django.db.models import Model
 
 from portal.core import leases
@@ -141,7 +145,6 @@ def _insert(model: type[Model], names: Sequence[str], lines: Sequence[tuple[Any,
     """Insert plain tuples: a model instance a row costs several times as much, under SQLite's write lock."""
     if not lines:
         return
-    connection = connections[router.db_for_write(model)]
     fields = [model._meta.get_field(name.removesuffix("_id")) for name in names]
     quoted = ", ".join(connection.ops.quote_name(str(getattr(field, "column", ""))) for field in fields)
     table = connection.ops.quote_name(model._meta.db_table)
