@@ -10,11 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-<<<<<<< HEAD
-from django.db import connection, connections, router, transaction
-=======
 from django.db import connection, transaction
->>>>>>> wt-e
 from django.db.models import Model
 
 from portal.core import leases
