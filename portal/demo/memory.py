@@ -39,7 +39,7 @@ _LESSONS: Final = (
     Told(9, "u0102", "project", "torch.distributed.elastic: RendezvousTimeoutError: rendezvous timed out after 600 s",
          "The ranks of a second node could not reach the first one's port.",
          "Set MASTER_ADDR to the first host of scontrol show hostnames."),
-    Told(3, "u0455", "lab", "nvcc fatal: unsupported GNU version! gcc later than 13 is not supported",
+    Told(3, "u0455", "lab", "nvcc fatal: unsupported GNU version: gcc later than 13",
          "CUDA 12.4 needs gcc 13 or older.", "Load gcc/13 before cuda/12.4."),
 )  # fmt: skip
 
