@@ -34,12 +34,12 @@ _LESSONS: Final = (
     Told(16, "u0398", "lab", "CUDA error: no kernel image is available for execution on the device",
          "The program was built for an older GPU generation.",
          "Build with the architecture of the node: sm_80 on gpu_a100, sm_90 on gpu_h200.", ("u0421",)),
-    Told(12, "u0421", "project", "Step 4310: One or more atoms moved too far. LINCS WARNING relative constraint deviation",
+    Told(12, "u0421", "project", "Step 4310: One or more atoms moved too far. LINCS WARNING",
          "The time step is too long after the temperature jump.", "Equilibrate 100 ps with a 1 fs step first."),
     Told(9, "u0102", "project", "torch.distributed.elastic: RendezvousTimeoutError: rendezvous timed out after 600 s",
          "The ranks of a second node could not reach the first one's port.",
          "Set MASTER_ADDR to the first host of scontrol show hostnames."),
-    Told(3, "u0455", "lab", "nvcc fatal: unsupported GNU version! gcc later than 13 is not supported",
+    Told(3, "u0455", "lab", "nvcc fatal: unsupported GNU version: gcc later than 13",
          "CUDA 12.4 needs gcc 13 or older.", "Load gcc/13 before cuda/12.4."),
 )  # fmt: skip
 
