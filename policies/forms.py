@@ -30,6 +30,9 @@ class TrialLimitsForm(forms.ModelForm):  # type: ignore[type-arg]
         help_texts = {
             "max_minutes": "Walltime of one trial; it is charged in full.",
             "max_gpus": "Of one trial, all nodes together.",
+            "max_nodes": "Of one trial.",
+            "person_gpu_minutes": "Each trial is charged its minutes times its GPUs.",
+            "lab_gpu_minutes": "What a person may use lies inside it.",
             "person_trials": "Shared by all agents of a person in the lab.",
             "lab_trials": "Of everybody in the lab together.",
             "valid_minutes": "After that it expires; what it was charged comes back a day after it was granted.",
