@@ -5,7 +5,7 @@ from collections.abc import Callable
 from portal.reports import monthly
 from portal.reports.models import Report, digest_of
 from principals.actors import SYSTEM_ACTOR
-from telemetry.models import IngestBatch
+from telemetry.models import IngestBatch, Job
 from telemetry.selectors import Period, Scope
 from tests.conftest import Cast
 from tests.security.support import make_incident
@@ -32,6 +32,10 @@ def _job_of_the_agents_owner(cast: Cast) -> int:
     return 1
 
 
+def _pk_of_that_job(cast: Cast) -> int:
+    return Job.objects.get(raw_id=_job_of_the_agents_owner(cast)).pk
+
+
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
@@ -42,6 +46,7 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
     "batch": _foreign_batch,
+    "job_pk": _pk_of_that_job,
     "job": _job_of_the_agents_owner,
     "incident": lambda cast: make_incident(cast).pk,
     "published_month": _published_month,
