@@ -93,6 +93,16 @@ PAGES: list[Row] = [
     signed_in("GET", "/reports/{cluster}/{published_month}/"),
     Row("POST", "/reports/draft/", 403, {"nobody": 302, "staff": 404}),
     Row("POST", "/reports/{cluster}/{published_month}/publish/", 403, {"nobody": 302, "staff": 404}),
+    Row("GET", "/", 302),  # to where the day of each begins; nobody's begins at the sign-in page
+    signed_in("GET", "/search/?q=okafor"),
+    signed_in("GET", "/jobs/live/"),
+    signed_in("GET", "/jobs/"),
+    signed_in("GET", "/jobs/{job_pk}/", outsider=404),
+    Row("GET", "/jobs/{cluster}/{job}/", 302, {"outsider": 404}),
+    Row("GET", "/ingest/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
+    Row("GET", "/ingest/batches/{batch}/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
+    signed_in("GET", "/audit/"),
+    Row("GET", "/live/events/", 200, {"nobody": 401}),
     Row("POST", "/theme/", 400),  # open to everybody; an empty form names no theme
     Row("GET", "/dev/components/", 404),  # only where DEBUG is on
     Row("GET", "/dev/components/figure/{figure}/", 404),
@@ -122,6 +132,7 @@ PAGES: list[Row] = [
 OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/openapi.json", 200),
     Row("GET", "/api/v1/me", 200, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/events", 200, {"none": 401, "service": 403}),
     Row(
         "POST",
         "/api/v1/ingest/findings",

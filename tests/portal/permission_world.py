@@ -7,7 +7,7 @@ from portal.core import clock
 from portal.reports import monthly
 from portal.reports.models import Report, digest_of
 from principals.actors import SYSTEM_ACTOR
-from telemetry.models import IngestBatch
+from telemetry.models import IngestBatch, Job
 from telemetry.selectors import Period, Scope
 from tests import factories
 from tests.conftest import Cast
@@ -41,6 +41,8 @@ def _lesson(cast: Cast) -> str:
     content = memory_services.LessonContent(error_text="error: Unable to open pmix plugin", cause="old", fix="new")
     actor = factories.actor_of(cast.pi)
     return memory_services.record_lesson(actor=actor, content=content, scope="lab", lab=cast.lab).lesson.public_id
+def _pk_of_that_job(cast: Cast) -> int:
+    return Job.objects.get(raw_id=_job_of_the_agents_owner(cast)).pk
 
 
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
@@ -53,6 +55,7 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
     "batch": _foreign_batch,
+    "job_pk": _pk_of_that_job,
     "job": _job_of_the_agents_owner,
     "incident": lambda cast: make_incident(cast).pk,
     "published_month": _published_month,
