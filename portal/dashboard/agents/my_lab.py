@@ -20,7 +20,7 @@ from portal.core.errors import DomainError
 from portal.dashboard import figures
 from portal.dashboard.agents.actions import show_token
 from portal.dashboard.agents.forms import RegisterForm
-from portal.dashboard.agents.lab_figures import LabFigures, lab_figures
+from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
 from portal.dashboard.formats import date_range, day, money
 from principals import permissions, selectors
 from principals import services as principal_services
@@ -29,6 +29,7 @@ from principals.engine import tiers
 from principals.models import Agent, AgentSession, Lab, LabMembership
 from principals.web import PageRequest, add_refusal, page
 
+PRICES = "{} a core-hour, {} a GPU-hour"
 NEXT_STEPS = [
     {"title": "You register it", "note": "As PI or lab manager that is also the approval.", "at": "current"},
     {"title": "Staff approve", "note": "Only from tier Elevated; usually the same day.", "at": ""},
@@ -112,7 +113,7 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "form": form,
         "aup": policy_services.current_aup(),
         "next_steps": NEXT_STEPS,
-        "price_note": f"{money(settings.PRICE_CORE_HOUR)} a core-hour, {money(settings.PRICE_GPU_HOUR)} a GPU-hour",
+        "price_note": PRICES.format(money(settings.PRICE_CORE_HOUR, 3), money(settings.PRICE_GPU_HOUR, 2)),
         **_preview(),
         **(_costs(found) if found else {}),
         "now": clock.now(),
@@ -124,7 +125,7 @@ def _preview() -> dict[str, Any]:
     risk = tiers.assess_risk(tiers.RiskInputs(autonomy=tiers.Autonomy.SUPERVISED, hosts=1))
     return {
         "preview_tier": risk.tier.value.capitalize(),
-        "preview_reasons": [(reason.points, reason.text) for reason in risk.reasons],
+        "preview_reasons": [{"weight": reason.points, "text": reason.text} for reason in risk.reasons],
     }
 
 
@@ -134,6 +135,7 @@ def _costs(found: LabFigures) -> dict[str, Any]:
     agents, people = sum(found.agent_cost_by_day), sum(found.people_cost_by_day)
     dearer = sum(agent > person for _, agent, person in by_day)
     return {
+        "lost_core_hours": found.agents.ended_lost_core_s / HOUR_S,
         "cost_title": f"Agents cost more than people on {dearer} of {len(by_day)} days",
         "cost_sub": f"A day, {date_range(found.period.first, found.period.last)}.",
         "cost_label": f"Lines of cost a day: agents {money(agents)} in all, people {money(people)}.",

@@ -47,7 +47,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "may": may,
         "may_approve": _may_approve(found, may),
         "tier": risk.tier.value.capitalize(),
-        "reasons": [(reason.points, reason.text) for reason in risk.reasons],
+        "reasons": [{"weight": reason.points, "text": reason.text} for reason in risk.reasons],
         "tier_foot": f"{risk.score} points: {TIER_FOOT[risk.tier]}",
         "approvals": found.approvals.select_related("by"),
         "missing_approvals": selectors.approvals_missing(found) if found.status == Agent.Status.REQUESTED else set(),
