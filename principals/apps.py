@@ -3,3 +3,8 @@ from django.apps import AppConfig
 
 class PrincipalsConfig(AppConfig):
     name = "principals"
+
+    def ready(self) -> None:
+        from principals import topics
+
+        topics.register()

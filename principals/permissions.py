@@ -4,15 +4,17 @@ Lists are scoped by `visible_to(actor)` on the querysets; this module answers wh
 actor from a person, a token or the system.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
+from django.contrib.contenttypes.models import ContentType
+from guardian.models import UserObjectPermission
 from guardian.shortcuts import assign_perm, get_objects_for_user, remove_perm
 
 from portal.core.actors import ActorRef
 from portal.core.errors import NotAllowed
 from principals.actors import Actor
-from principals.models import Agent, AgentToken, Lab, LabMembership, ServiceAccount, ServiceToken, User
+from principals.models import Agent, AgentToken, Cluster, Lab, LabMembership, ServiceAccount, ServiceToken, User
 
 LOOK_AT_LAB = "principals.look_at_lab"
 MANAGING_ROLES = frozenset({LabMembership.Role.PI, LabMembership.Role.MANAGER})
@@ -79,6 +81,10 @@ def _looks_everywhere(actor: Actor, _: Any) -> bool:
     return actor.sees_facility
 
 
+def _staff_or_auditor(actor: Actor, obj: Any) -> bool:
+    return _staff(actor, obj) or (actor.is_person and actor.is_auditor)
+
+
 def _lab_manager_or_staff(actor: Actor, lab: Lab) -> bool:
     return _staff(actor, lab) or _manages(actor, lab.pk)
 
@@ -99,9 +105,16 @@ def _approves_for_lab(actor: Actor, agent: Agent) -> bool:
     return _manages(actor, agent.lab_id)
 
 
+def _reports_findings(actor: Actor, cluster: Cluster) -> bool:
+    if actor.service is None:
+        return _staff(actor, cluster) or _infosec(actor, cluster)
+    return "ingest:findings" in actor.scopes and actor.service.cluster_id in (None, cluster.pk)
+
+
 RULES: dict[str, Callable[[Actor, Any], bool]] = {
     "facility.look": _looks_everywhere,
     "facility.run": _staff,
+    "ingest.look": _staff_or_auditor,
     "lab.look": lambda actor, lab: actor.sees_facility or lab.pk in (actor.member_lab_ids | actor.granted_lab_ids),
     "lab.look_at_jobs": lambda actor, lab: actor.sees_facility or lab.pk in actor.visible_lab_ids,
     "lab.manage": _lab_manager_or_staff,
@@ -115,6 +128,8 @@ RULES: dict[str, Callable[[Actor, Any], bool]] = {
     "agent.retire": _agent_manager_or_staff,
     "hold.place": lambda actor, subject: _staff(actor, subject) or _infosec(actor, subject),
     "service.manage": _staff,
+    "finding.report": _reports_findings,
+    "incident.act": _infosec,
 }
 
 
@@ -133,6 +148,18 @@ def require(actor: Actor, verb: str, obj: Any = None, *, remedy: str = "") -> No
 def grant_look_at_lab(user: User, lab: Lab) -> None:
     """Let a person outside a lab look at its agents and jobs."""
     assign_perm(LOOK_AT_LAB, user, lab)
+
+
+def labs_granted_to(user_ids: Collection[int]) -> dict[int, frozenset[int]]:
+    """Return for each of some people the ids of the labs they were let look at: one query for all of them."""
+    codename = LOOK_AT_LAB.partition(".")[2]
+    grants = UserObjectPermission.objects.filter(
+        user_id__in=user_ids, permission__codename=codename, content_type=ContentType.objects.get_for_model(Lab)
+    )
+    labs: dict[int, set[int]] = {}
+    for user_id, lab_id in grants.values_list("user_id", "object_pk"):
+        labs.setdefault(user_id, set()).add(int(lab_id))
+    return {user_id: frozenset(found) for user_id, found in labs.items()}
 
 
 def withdraw_look_at_lab(user: User, lab: Lab) -> None:

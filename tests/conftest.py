@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import pytest
 from django.core.cache import cache
 from django.test import Client, override_settings
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from principals.models import Agent, Cluster, Lab, User
 from tests import factories
@@ -15,6 +17,12 @@ from tests.support.capabilities import (  # noqa: F401 - hooks of this run
     pytest_sessionfinish,
     pytest_terminal_summary,
 )
+
+# Machines differ in speed and are shared: a slow example is no failure.
+hypothesis_settings.register_profile(
+    "gatehouse", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+hypothesis_settings.load_profile("gatehouse")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,6 +14,11 @@ def _cache_is_local() -> bool:
     return "locmem" in settings.CACHES["default"]["BACKEND"]
 
 
+def _peppers_are_weak() -> bool:
+    peppers: dict[int, str] = settings.TOKEN_PEPPERS
+    return not peppers or any(len(value) < 32 for value in peppers.values())
+
+
 @register()
 def services_profile(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Refuse a services profile that could not be safe or whole."""
@@ -24,7 +29,7 @@ def services_profile(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         "E002": (len(settings.SECRET_KEY) < 32, "SECRET_KEY is missing or short.", "Set 32 characters or more."),
         "E003": (_layer_is_in_memory(), "The channel layer is in memory.", "Set REDIS_URL."),
         "E004": (_cache_is_local(), "The cache is local to a process.", "Set REDIS_URL."),
-        "E005": (not settings.TOKEN_PEPPERS, "TOKEN_PEPPERS is missing.", "Set it to `1:<32 random characters>`."),
+        "E005": (_peppers_are_weak(), "TOKEN_PEPPERS is missing or short.", "Set it to `1:<32 random characters>`."),
         "E006": (
             "sqlite" in settings.DATABASES["default"]["ENGINE"],
             "The services profile needs PostgreSQL.",

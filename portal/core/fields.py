@@ -40,5 +40,7 @@ else:
 
         def get_prep_value(self, value: Any) -> int | None:
             if isinstance(value, datetime):
+                if value.tzinfo is None:  # it would be read in the time zone of whatever machine this is
+                    raise ValueError(f"{value} has no time zone.")
                 return int(value.timestamp())
             return super().get_prep_value(value)

@@ -8,17 +8,20 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Exists, Min, OuterRef
 
 from portal.core import clock
 from portal.core.models import Counter, LiveEvent, LiveEventTopic
 
 SEQUENCE = "live"
 NUMBER_CHUNK = 2000
+PRUNE_CHUNK = 1000
 KEPT_DAYS = 7
 # History and back-fill are no news (DESIGN, "How data flows").
 NEWS_MAX_AGE = timedelta(minutes=15)
 NUDGE_GROUP = "live.nudge"
+# Told by whoever changes a role, a token or a hold: every process then checks at once who may still listen.
+PERMISSIONS_CHANGED = "permissions.changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +90,24 @@ def after(cursor: int, *, topics: Iterable[str] | None = None, limit: int = 200)
     """Return events past `cursor` in order; only those of `topics` where given (an empty set gives none)."""
     events = LiveEvent.objects.filter(seq__gt=cursor).order_by("seq")
     if topics is not None:
-        wanted = LiveEventTopic.objects.filter(topic__in=list(topics)).values("event_id")
-        events = events.filter(pk__in=wanted)
+        # Asked row by row from the cursor on: a list of all a topic ever had would cost its week, not the gap.
+        wanted = LiveEventTopic.objects.filter(event_id=OuterRef("pk"), topic__in=list(topics))
+        events = events.filter(Exists(wanted))
     return list(events[:limit])
 
 
 def prune() -> int:
-    """Delete events past their keeping time; return how many."""
-    deleted, _ = LiveEvent.objects.filter(at__lt=clock.now() - timedelta(days=KEPT_DAYS)).exclude(seq=None).delete()
-    return deleted
+    """Delete the oldest events, up to the first that is within its keeping time; return how many.
+
+    What is deleted is always the start of the sequence: a cursor past `oldest_kept_seq` has missed nothing.
+    """
+    numbered = LiveEvent.objects.exclude(seq=None)
+    kept = numbered.filter(at__gte=clock.now() - timedelta(days=KEPT_DAYS)).aggregate(low=Min("seq"))["low"]
+    past = numbered.filter(seq__lt=newest_seq() + 1 if kept is None else kept).order_by("seq")
+    total = 0
+    while ids := list(past.values_list("pk", flat=True)[:PRUNE_CHUNK]):
+        with transaction.atomic():
+            LiveEventTopic.objects.filter(event_id__in=ids).delete()
+            LiveEvent.objects.filter(pk__in=ids).delete()
+        total += len(ids)
+    return total

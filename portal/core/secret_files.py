@@ -9,7 +9,7 @@ def read_or_make_secret(path: Path) -> str:
     """Return the secret in `path`; make it first (48 random bytes, mode 0600) where the file is missing.
 
     Two processes may start at once: the file is written under a private name and linked into place, so
-    that exactly one of them decides and no reader ever sees half a secret.
+    that exactly one of them decides and no reader ever sees half a secret. Errors: `ValueError` for an empty file.
     """
     if not path.exists():
         private = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
@@ -22,4 +22,7 @@ def read_or_make_secret(path: Path) -> str:
             pass
         finally:
             private.unlink()
-    return path.read_text().strip()
+    secret = path.read_text().strip()
+    if not secret:
+        raise ValueError(f"{path} is empty. Put a secret into it, or remove it to have one made.")
+    return secret

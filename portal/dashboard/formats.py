@@ -50,7 +50,7 @@ def short(value: Number | None) -> str:
         if part >= 0.9995:
             text = rounded(part, 2 if part < 9.995 else 1 if part < 99.95 else 0)
             return f"{MINUS if value < 0 else ''}{text}{NBSP}{letter}"
-    return count(value, 0 if abs(value) >= 100 else None)
+    return count(value, 0 if abs(float(value)) >= 100 else None)
 
 
 def percent(share: Number | None, places: int = 1) -> str:
@@ -82,7 +82,7 @@ def ratio(value: Number | None) -> str:
     """Write a ratio: 2.9 ×, and 14 × from ten on."""
     if value is None or is_absent(value):
         return ABSENT
-    return f"{rounded(value, 1 if abs(value) < 9.95 else 0)}{NNBSP}×"
+    return f"{rounded(value, 1 if abs(float(value)) < 9.95 else 0)}{NNBSP}×"
 
 
 def money(value: Number | None, places: int | None = None) -> str:
@@ -90,8 +90,8 @@ def money(value: Number | None, places: int | None = None) -> str:
     if value is None or is_absent(value):
         return ABSENT
     if places is None:
-        places = 0 if float(value).is_integer() or abs(value) >= 1000 else 2
-    text = rounded(abs(value), places)
+        places = 0 if float(value).is_integer() or abs(float(value)) >= 1000 else 2
+    text = rounded(abs(float(value)), places)
     return f"{MINUS if value < 0 else ''}${text}"
 
 
@@ -99,7 +99,7 @@ def hours(value: Number | None, unit: str) -> str:
     """Write an amount of `unit` ("GPU" or "core") hours in full: 5.1 GPU-hours, 61,400 core-hours."""
     if value is None or is_absent(value):
         return ABSENT
-    places = 0 if abs(value) >= 100 or float(value).is_integer() else 1
+    places = 0 if abs(float(value)) >= 100 or float(value).is_integer() else 1
     text = rounded(value, places)
     return f"{text}{NBSP}{unit}-hour{'' if text == '1' else 's'}"
 

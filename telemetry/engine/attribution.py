@@ -1,13 +1,13 @@
 """Who submitted a job: an agent, a person, or nobody knows.
 
-The evidence is *declared sessions*: a harness said when it worked on a host for a login name, or a person's shell
-was recorded. A job belongs to the session of the same cluster and user that covers its submit time. The rules, in
-order:
+The evidence is *declared sessions*: a harness said when it worked on a host for a login name, or a person's
+shell was recorded. A job belongs to the session of the same cluster and user that covers its submit time.
+The rules, in order:
 
-1. Agent sessions cover it: the actor is an agent. An interactive session at the same time makes that less sure,
-   but a person at the terminal of an agent's account is not a denial.
-2. Several agent sessions: the one that started last answers (an outer session usually starts an inner one), less
-   sure. The harness is named only when all of them name the same one, else it is "".
+1. Agent sessions cover it: the actor is an agent. An interactive session at the same time makes that less
+   sure, but a person at the terminal of an agent's account is not a denial.
+2. Several agent sessions: the one that started last answers (an outer session usually starts an inner one),
+   less sure. The harness is named only when all of them name the same one, else it is "".
 3. Only interactive sessions: the actor is a human; the one that started last is named.
 4. None: unknown. Never a guess from the absence of evidence.
 
@@ -34,12 +34,13 @@ CONFIDENCE: Final = {
     METHOD_INTERACTIVE: 0.8,
     METHOD_NONE: 0.0,
 }
-# Clocks of login nodes and of the controller differ a little; a submit that near to a session's edge is inside.
+# Clocks of login nodes and of the controller differ a little; a submit that near to a session's edge is
+# inside.
 CLOCK_SLACK_S: Final = 2
 
 
 class Session(NamedTuple):
-    """One declared session on one cluster; `end_s` is None while it is open. Times: UTC epoch seconds."""
+    """One declared session on one cluster (UTC epoch seconds); `end_s` is None while it is open."""
 
     session_id: int
     user: str
@@ -105,8 +106,8 @@ def _method(agents: int, covering: int) -> str:
 class Matcher:
     """Attribute many jobs of one cluster: sessions sorted by user and start, found by bisection.
 
-    Per user, `latest_end[i]` is the last end among the first i + 1 sessions: the walk back from the submit time
-    stops where nothing before can reach it, so that a job costs O(log n + sessions looked at).
+    Per user, `latest_end[i]` is the last end among the first i + 1 sessions: the walk back from the submit
+    time stops where nothing before can reach it, so that a job costs O(log n + sessions looked at).
     """
 
     __slots__ = ("_by_user",)
@@ -144,9 +145,10 @@ def _index(sessions: list[Session]) -> _Index:
 
 
 def touched_window(session: Session, *, now_s: int) -> tuple[int, int]:
-    """Give the submit times (first, last, both inclusive) of the jobs that a late session may re-attribute.
+    """Give the first and last submit time (inclusive) of the jobs that a late session may re-attribute.
 
-    An open session reaches to `now_s`. When a session changes, jobs of its old and its new window are touched.
+    An open session reaches to `now_s`. When a session changes, jobs of its old and its new window are
+    touched.
     """
     end_s = now_s if session.end_s is None else session.end_s
     return session.start_s - CLOCK_SLACK_S, max(session.start_s, end_s) + CLOCK_SLACK_S

@@ -1,8 +1,8 @@
 """The arithmetic of usage: time cut at UTC days and hours, runtimes in buckets, medians, expansion factor.
 
-All times are UTC epoch seconds (integers), all spans half-open [start, end). Usage of a job is its elapsed time
-times what it held; `elapsed_s` and `end_s - start_s` differ when a job was suspended, and then the elapsed time is
-spread evenly over the span, so that the parts always sum to the elapsed time.
+All times are UTC epoch seconds (integers), all spans half-open [start, end). Usage of a job is its elapsed
+time times what it held; `elapsed_s` and `end_s - start_s` differ when a job was suspended, and then the
+elapsed time is spread evenly over the span, so that the parts always sum to the elapsed time.
 """
 
 from bisect import bisect_right
@@ -13,8 +13,8 @@ DAY_S = 86_400
 HOUR_S = 3_600
 
 # Upper bounds (inclusive) of the runtime buckets; one more bucket holds what is longer. One minute and five
-# minutes are the bounds that the published measurement of agent load reports, so they must be edges; the steps
-# around its medians (193 s and 278 s) are narrow, so that an interpolated median is off by little.
+# minutes are the bounds that the published measurement of agent load reports, so they must be edges; the
+# steps around its medians (193 s and 278 s) are narrow, so that an interpolated median is off by little.
 RUNTIME_EDGES_S = (
     *(0, 5, 10, 20, 30, 45, 60, 90, 120, 150, 180, 210, 240, 270, 300, 420, 600, 900, 1200, 1800, 2700),
     *(3600, 5400, 7200, 10_800, 14_400, 21_600, 28_800, 43_200, 64_800, 86_400, 129_600, 172_800, 259_200),
@@ -93,8 +93,8 @@ def share_within(counts: Sequence[int], limit_s: int) -> float | None:
 def histogram_median(counts: Sequence[int]) -> float | None:
     """Estimate the median runtime in seconds from bucket counts, by linear interpolation inside its bucket.
 
-    None without jobs. In the open last bucket the answer is its lower edge: a lower bound. The error is at most
-    the width of the bucket.
+    None without jobs. In the open last bucket the answer is its lower edge: a lower bound. The error is at
+    most the width of the bucket.
     """
     half, below = sum(counts) / 2, 0
     if not half:

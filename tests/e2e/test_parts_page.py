@@ -18,6 +18,7 @@ def address(live_server, settings):
 def opened(browser, address, width=1440, theme="light", **options):
     page = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **options).new_page()
     messages = []
+    page.set_default_timeout(20_000)
     page.on("console", lambda message: messages.append(message.text))
     page.on("pageerror", lambda error: messages.append(str(error)))
     page.goto(address)

@@ -29,10 +29,83 @@ def signed_in(method: str, path: str, **statuses: int) -> Row:
     return Row(method, path, 200, {"nobody": 302} | statuses)
 
 
+def for_the_lab(
+    method: str,
+    path: str,
+    allowed: int,
+    *,
+    staff: int,
+    infosec: int = 0,
+    auditor: int = 403,
+    others: int = 404,
+    member: int = 0,
+) -> Row:
+    """Something of the cast's lab: its people act, the facility's roles as said, the outsider finds nothing."""
+    roles = dict.fromkeys(("pi", "manager"), allowed) | {"colleague": member or allowed}
+    return Row(
+        method, path, others, roles | {"nobody": 302, "staff": staff, "infosec": infosec or staff, "auditor": auditor}
+    )
+
+
+def reason_first(path: str) -> Row:
+    """An act that asks for a reason before it looks who asks (tests/dashboard/test_agents_pages.py does the rest)."""
+    return Row("POST", path, 422, {"nobody": 302})
+
+
+# A POST without a body: 422 is the form's refusal of what is missing, so the door itself is open.
 PAGES: list[Row] = [
+    Row("GET", "/sign-in/", 302, {"nobody": 200}),
+    Row("GET", "/sign-out/", 405),
+    Row("POST", "/theme/", 400),
+    Row("GET", "/dev/components/", 404),
+    Row("GET", "/dev/components/figure/{slug}/", 404),
+    signed_in("GET", "/aup/"),
+    signed_in("GET", "/agents/"),
+    signed_in("GET", "/agents/{agent}/", outsider=404),
+    for_the_lab("POST", "/agents/{agent}/approve/", 409, staff=409, infosec=403, member=403),
+    for_the_lab("POST", "/agents/{agent}/accept-aup/", 409, staff=403),
+    reason_first("/agents/{agent}/suspend/"),
+    reason_first("/agents/{agent}/resume/"),
+    reason_first("/agents/{agent}/retire/"),
+    for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422, auditor=422),
+    for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404, auditor=404),
+    signed_in("GET", "/lessons/"),
+    signed_in("GET", "/lessons/record/"),
+    Row("POST", "/lessons/record/", 422, {"nobody": 302}),
+    # A lesson of the cast's lab is its members' alone: staff run the facility and do not read labs' lessons.
+    Row("GET", "/lessons/{lesson}/", 404, {"nobody": 302, "pi": 200, "manager": 200, "colleague": 200}),
+    Row("POST", "/lessons/{lesson}/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422}),
+    signed_in("GET", "/my-lab/"),
+    Row("GET", "/my-lab/{lab}/costs.json", 404, {"nobody": 302, "colleague": 403}),
+    Row("POST", "/my-lab/{lab}/register/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422}),
     Row("GET", "/healthz", 200),
+    Row("GET", "/favicon.ico", 302),
+    *(
+        Row("GET", path, 403, {"nobody": 302, "staff": found, "infosec": found, "auditor": found})
+        for path, found in (("/overview/", 200), ("/overview/{table}.{kind}", 404))
+    ),
     Row("GET", "/readyz", 200),
     Row("GET", "/metrics", 403, {"staff": 200}),
+    signed_in("GET", "/incidents/"),
+    Row("GET", "/incidents/{incident}/", 200, {"nobody": 302, "outsider": 404}),
+    Row("POST", "/incidents/{incident}/", 403, {"nobody": 302, "outsider": 404, "infosec": 422}),
+    signed_in("GET", "/reports/"),
+    signed_in("GET", "/reports/{cluster}/{published_month}/"),
+    Row("POST", "/reports/draft/", 403, {"nobody": 302, "staff": 404}),
+    Row("POST", "/reports/{cluster}/{published_month}/publish/", 403, {"nobody": 302, "staff": 404}),
+    Row("GET", "/", 302),  # to where the day of each begins; nobody's begins at the sign-in page
+    signed_in("GET", "/search/?q=okafor"),
+    signed_in("GET", "/jobs/live/"),
+    signed_in("GET", "/jobs/"),
+    signed_in("GET", "/jobs/{job_pk}/", outsider=404),
+    Row("GET", "/jobs/{cluster}/{job}/", 302, {"outsider": 404}),
+    Row("GET", "/ingest/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
+    Row("GET", "/ingest/batches/{batch}/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
+    signed_in("GET", "/audit/"),
+    Row("GET", "/live/events/", 200, {"nobody": 401}),
+    Row("POST", "/theme/", 400),  # open to everybody; an empty form names no theme
+    Row("GET", "/dev/components/", 404),  # only where DEBUG is on
+    Row("GET", "/dev/components/figure/{figure}/", 404),
     signed_in("GET", "/trials/"),
     signed_in("GET", "/trials/requests/"),
     # The colleague gives it back first: those who could have done so too find it gone, others may not or see nothing.
@@ -59,6 +132,43 @@ PAGES: list[Row] = [
 OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/openapi.json", 200),
     Row("GET", "/api/v1/me", 200, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/events", 200, {"none": 401, "service": 403}),
+    Row(
+        "POST",
+        "/api/v1/ingest/findings",
+        403,
+        {"none": 401, "service": 200},
+        {
+            "cluster": "aster",
+            "findings": [
+                {"kind": "other", "detector": "d", "occurred": "2026-07-01T00:00:00Z", "host": "login01"},
+            ],
+        },
+    ),
+    # An empty body: 422 says that the door is open. Batches are their sender's.
+    Row("POST", "/api/v1/ingest/jobs?cluster=aster", 403, {"none": 401, "service": 422}, " "),
+    Row("GET", "/api/v1/ingest/batches/{batch}", 403, {"none": 401, "service": 404}),
+    Row("GET", "/api/v1/ingest/batches/{batch}/quarantine", 403, {"none": 401, "service": 404}),
+    Row(
+        "POST",
+        "/api/v1/ingest/sessions",
+        403,
+        {"none": 401, "service": 200},
+        {"cluster": "aster", "sessions": [{"host": "login01", "user": "colleague", "start": "2026-07-01T00:00:00Z"}]},
+    ),
+    Row("GET", "/api/v1/jobs", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
+    Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
+    Row("GET", "/api/v1/lessons?text=oom", 200, {"none": 401, "service": 403}),
+    Row("POST", "/api/v1/lessons/look-up", 200, {"none": 401, "service": 403}, {"text": "oom"}),
+    Row(
+        "POST",
+        "/api/v1/lessons",
+        201,
+        {"none": 401, "service": 403},
+        {"error_text": "Out Of Memory", "cause": "too little", "fix": "more"},
+    ),
+    Row("GET", "/api/v1/lessons/{lesson}", 404, {"none": 401, "service": 403, "agent": 200}),
+    Row("POST", "/api/v1/lessons/{lesson}/evidence", 404, {"none": 401, "service": 403, "agent": 200}, {"holds": True}),
     Row("POST", "/api/v1/trials", 201, {"none": 401, "service": 403}, {"minutes": 5}),
     Row("GET", "/api/v1/trials", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/trials/budget", 200, {"none": 401, "service": 403}),

@@ -108,7 +108,7 @@ class ReasonForm(forms.Form):
         label="Until",
         required=False,
         coerce=int,
-        empty_value=0,
+        empty_value=None,
         choices=[(0, "Until somebody resumes it"), (1, "Tomorrow"), (7, "In 7 days"), (30, "In 30 days")],
     )
 

@@ -128,18 +128,18 @@ def _preview() -> dict[str, Any]:
     }
 
 
-def _costs(figures: LabFigures) -> dict[str, Any]:
+def _costs(found: LabFigures) -> dict[str, Any]:
     """Return the words and the table behind the cost chart."""
-    rows = zip(figures.days, figures.agent_cost_by_day, figures.people_cost_by_day, strict=True)
-    agents, people = sum(figures.agent_cost_by_day), sum(figures.people_cost_by_day)
-    dearer = sum(a > p for a, p in zip(figures.agent_cost_by_day, figures.people_cost_by_day, strict=True))
+    by_day = list(zip(found.period.days, found.agent_cost_by_day, found.people_cost_by_day, strict=True))
+    agents, people = sum(found.agent_cost_by_day), sum(found.people_cost_by_day)
+    dearer = sum(agent > person for _, agent, person in by_day)
     return {
-        "cost_title": f"Agents cost more than people on {dearer} of {len(figures.days)} days",
-        "cost_sub": f"A day, {date_range(figures.first, figures.last)}.",
+        "cost_title": f"Agents cost more than people on {dearer} of {len(by_day)} days",
+        "cost_sub": f"A day, {date_range(found.period.first, found.period.last)}.",
         "cost_label": f"Lines of cost a day: agents {money(agents)} in all, people {money(people)}.",
         "cost_numbers": {
             "head": ["Day", "Agents", "People"],
-            "rows": [[day(at), money(agent), money(person)] for at, agent, person in rows],
+            "rows": [[day(at), money(agent), money(person)] for at, agent, person in by_day],
         },
     }
 
@@ -156,7 +156,7 @@ def costs(request: PageRequest, lab: str) -> HttpResponseBase:
         figures.Series("Agents", "agent", found.agent_cost_by_day),
         figures.Series("People", "human", found.people_cost_by_day),
     ]
-    return JsonResponse(figures.lines_by_day(found.days, series, prefix="$"))
+    return JsonResponse(figures.lines_by_day(found.period.days, series, prefix="$"))
 
 
 def todo(lab: Lab) -> list[dict[str, Any]]:

@@ -53,10 +53,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "missing_approvals": selectors.approvals_missing(found) if found.status == Agent.Status.REQUESTED else set(),
         "holds": selectors.holds_on_agent(found).order_by("placed_at"),
         "aup": policy_services.current_aup(),
-        "acceptance": AupAcceptance.objects.filter(agent=found)
-        .select_related("version", "user")
-        .order_by("-at")
-        .first(),
+        "acceptance": _acceptance(found),
         "sessions": AgentSession.objects.filter(agent=found).order_by("-started")[:ROWS],
         "session_count": AgentSession.objects.filter(agent=found).count(),
         "jobs": jobs.select_related("cluster").order_by("-submit")[:ROWS],
@@ -75,6 +72,10 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
 def jobs_of(agent: Agent, actor: Actor) -> QuerySet[Job]:
     """Return the jobs taken to be this agent's, as far as the actor may see them."""
     return Job.objects.visible_to(actor).filter(session__agent=agent)
+
+
+def _acceptance(agent: Agent) -> AupAcceptance | None:
+    return AupAcceptance.objects.filter(agent=agent).select_related("version", "user").order_by("-at").first()
 
 
 def audit_of(agent: Agent) -> QuerySet[AuditEvent]:

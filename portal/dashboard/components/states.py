@@ -13,7 +13,7 @@ STYLE_ICONS = {
     PLAIN: "check", GO: "check", WAIT: "clock", OFF: "slash", CAUTION: "alert", CRITICAL: "x", LOUD: "octagon",
 }  # fmt: skip
 
-JOB = {
+JOB: dict[str, tuple[str, ...]] = {
     "completed": (PLAIN, "Completed"),
     "running": (GO, "Running", "play"),
     "completing": (GO, "Completing", "play"),
@@ -29,7 +29,7 @@ JOB = {
     "node_fail": (CRITICAL, "Node failure"),
     "boot_fail": (CRITICAL, "Boot failure"),
 }
-AGENT = {
+AGENT: dict[str, tuple[str, ...]] = {
     "active": (GO, "Active"),
     "requested": (WAIT, "Requested"),
     "retired": (OFF, "Retired"),
@@ -39,13 +39,13 @@ AGENT = {
     "expired": (OFF, "Expired"),
     "suspended": (CRITICAL, "Suspended", "stop"),
 }
-SEVERITY = {
+SEVERITY: dict[str, tuple[str, ...]] = {
     "low": (WAIT, "Low", "info"),
     "medium": (CAUTION, "Medium"),
     "high": (CRITICAL, "High", "alert"),
     "critical": (LOUD, "Critical"),
 }
-INCIDENT = {
+INCIDENT: dict[str, tuple[str, ...]] = {
     "resolved": (PLAIN, "Resolved"),
     "false_alarm": (PLAIN, "False alarm"),
     "accepted": (PLAIN, "Accepted"),
@@ -54,27 +54,31 @@ INCIDENT = {
     "triaged": (WAIT, "Triaged", "clock"),
     "reopened": (CAUTION, "Reopened"),
 }
-LADDER = {
+LADDER: dict[str, tuple[str, ...]] = {
     "normal": (PLAIN, "Normal"),
     "notice": (WAIT, "Notice", "info"),
     "slower_refill": (CAUTION, "Slower refill", "clock"),
     "cool_down": (CAUTION, "Cool-down", "clock"),
     "withdrawn": (CRITICAL, "Withdrawn", "stop"),
 }
-EXTENSION = {
+EXTENSION: dict[str, tuple[str, ...]] = {
     "admitted": (PLAIN, "Admitted"),
     "queued": (WAIT, "Queued"),
     "revoked": (OFF, "Revoked"),
     "with_conditions": (CAUTION, "With conditions"),
     "denied": (CRITICAL, "Denied"),
 }
-SOURCE = {
+SOURCE: dict[str, tuple[str, ...]] = {
     "current": (PLAIN, "Current", "dot"),
     "not_configured": (OFF, "Not configured"),
     "late": (CAUTION, "Late", "diamond"),
     "down": (CRITICAL, "Down", "square"),
 }
-REPORT = {"published": (GO, "Published"), "draft": (WAIT, "Draft", "doc"), "superseded": (OFF, "Superseded")}
+REPORT: dict[str, tuple[str, ...]] = {
+    "published": (GO, "Published"),
+    "draft": (WAIT, "Draft", "doc"),
+    "superseded": (OFF, "Superseded"),
+}
 KINDS: dict[str, dict[str, tuple[str, ...]]] = {
     "job": JOB, "agent": AGENT, "severity": SEVERITY, "incident": INCIDENT,
     "ladder": LADDER, "extension": EXTENSION, "source": SOURCE, "report": REPORT,

@@ -19,7 +19,7 @@ SORT, PAGE, FORMAT = "sort", "page", "format"
 EXPORT_NAMES = {"csv": "CSV", "json": "JSON", "ocsf": "OCSF", "pdf": "PDF"}
 
 
-def query(request: HttpRequest, **changes: Any) -> str:
+def query(request: HttpRequest | None, **changes: Any) -> str:
     """Return the request's query with `changes`; None drops a parameter, any change goes back to page one."""
     params = request.GET.copy() if request else QueryDict(mutable=True)
     if PAGE not in changes:
@@ -32,7 +32,7 @@ def query(request: HttpRequest, **changes: Any) -> str:
     return f"?{params.urlencode(safe=',')}"
 
 
-def heads(request: HttpRequest, columns: str, sort: str) -> list[dict[str, Any]]:
+def heads(request: HttpRequest | None, columns: str, sort: str) -> list[dict[str, Any]]:
     """Read a column list: "Lab; Agents|n|agents; Cost|n|cost; Action|sr". Parts: n, sr, or a sort key."""
     current, falling = sort.lstrip("-"), sort.startswith("-")
     found = []
@@ -53,7 +53,7 @@ def heads(request: HttpRequest, columns: str, sort: str) -> list[dict[str, Any]]
     return found
 
 
-def exports_of(request: HttpRequest, kinds: str, noun: str) -> list[dict[str, str]]:
+def exports_of(request: HttpRequest | None, kinds: str, noun: str) -> list[dict[str, str]]:
     """Return the export links of a view: the same query with `format=`, all pages."""
     names = [kind.strip() for kind in kinds.split(",") if kind.strip()]
     return [{"name": EXPORT_NAMES[kind], "noun": noun, "url": query(request, format=kind)} for kind in names]

@@ -253,9 +253,9 @@ def cumulative(
             text=words, customdata=_customdata(one), hovertemplate="%{text}",
         )  # fmt: skip
     if telling:
-        at, share, words = telling
+        at, share, note = telling
         figure.add_scatter(x=[at], y=[share], mode="markers", marker=style.marker("subject", 9), hoverinfo="skip")
         figure.add_annotation(
-            x=math.log10(at), y=share, text=words, showarrow=False, xanchor="left", xshift=10, yshift=-10
+            x=math.log10(at), y=share, text=note, showarrow=False, xanchor="left", xshift=10, yshift=-10
         )
     return as_json(figure)

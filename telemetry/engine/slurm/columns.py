@@ -59,11 +59,12 @@ STRONG: dict[str, Check] = {
     "reqmem": parse_memory,
     "state": parse_state,
 }
+# Never empty in any row, of a job or a step: what makes a split certain between two free columns.
+FILLED = frozenset(_words("jobid jobidraw state submit start end elapsed exitcode"))
 COMMAND = (
     "TZ=UTC sacct -a -D -P -S now-1days --format="
-    "JobID,JobIDRaw,User,JobName,Account,Group,Cluster,Partition,QOS,State,Submit,Eligible,Start,End,Elapsed,"
-    "Timelimit,Comment,NNodes,NCPUS,ReqCPUS,ReqMem,AllocTRES,ReqTRES,NodeList,WorkDir,UID,SubmitLine,"
-    "ExitCode"
+    "JobID,JobIDRaw,User,JobName,Account,Group,Cluster,Partition,QOS,Eligible,Start,End,Elapsed,Timelimit,"
+    "Comment,Submit,NNodes,NCPUS,ReqCPUS,ReqMem,AllocTRES,ReqTRES,NodeList,UID,WorkDir,State,SubmitLine,ExitCode"
 )
 MAX_EXTRA_SEPARATORS = 2000
 
@@ -72,6 +73,15 @@ def _check_word(text: str) -> None:
     if "\n" in text or "\ufffd" in text:
         code = "invalid_utf8" if "\ufffd" in text else "bad_word"
         raise FieldError(code, f"{text[:60]!r} cannot stand here")
+
+
+def _filled(parse: Check) -> Check:
+    def check(text: str) -> object:
+        if not text:
+            raise FieldError("empty_value", "there is no value")
+        return parse(text)
+
+    return check
 
 
 def _check_empty(text: str) -> None:
@@ -127,7 +137,7 @@ def _check_of(key: str) -> Check | None:
     if not key:
         return _check_empty
     if key in STRONG:
-        return STRONG[key]
+        return _filled(STRONG[key]) if key in FILLED else STRONG[key]
     return _check_word if key in WORDS or key.endswith("raw") or key.endswith("id") else None
 
 
@@ -159,12 +169,14 @@ def split_ways(plan: Plan, fields: Sequence[str]) -> tuple[int, list[str]]:
     free = len(plan.blocks) - 1
     if spare < 0 or spare > MAX_EXTRA_SEPARATORS or (not free and spare):
         return 0, []
-    if not _block_fits(plan, fields, plan.blocks[0], 0):
+    if not block_fits(plan, fields, plan.blocks[0], 0) or not block_fits(plan, fields, plan.blocks[-1], spare):
         return 0, []
     ways, steps = [1] + [0] * spare, []
     for k in range(1, free + 1):
         shifts = range(spare + 1) if k < free else (spare,)
-        fits = [s for s in shifts if _block_fits(plan, fields, plan.blocks[k], s)]
+        fits = [s for s in shifts if block_fits(plan, fields, plan.blocks[k], s)]
+        if not fits:
+            return 0, []
         ways, origin = _advance(ways, fits)
         steps.append(origin)
     count = ways[spare]
@@ -183,7 +195,8 @@ def _advance(ways: list[int], fits: Sequence[int]) -> tuple[list[int], list[int]
     return after, origin
 
 
-def _block_fits(plan: Plan, fields: Sequence[str], block: tuple[int, int], shift: int) -> bool:
+def block_fits(plan: Plan, fields: Sequence[str], block: tuple[int, int], shift: int) -> bool:
+    """Say whether a run of typed columns is valid when every value stands `shift` places further on."""
     try:
         for i in range(*block):
             plan.checks[i](fields[i + shift])  # type: ignore[misc]

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 NEVER_ASSIGNED = "None assigned"
+_LABEL = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _CAMPAIGN = re.compile(r"(?:^|[\s,;])campaign[=:]([A-Za-z0-9._-]{1,64})(?=$|[\s,;])")
 
 
@@ -108,6 +109,6 @@ def campaign_of(comment: str) -> str:
             value = json.loads(comment).get("campaign", "")
         except (ValueError, RecursionError):
             return ""
-        comment = f"campaign={value}"
+        return value if isinstance(value, str) and _LABEL.fullmatch(value) else ""
     match = _CAMPAIGN.search(comment)
     return match[1] if match else ""

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from telemetry.engine.slurm.columns import Plan
-from telemetry.engine.slurm.errors import RowError
+from telemetry.engine.slurm.columns import FILLED, Plan
+from telemetry.engine.slurm.errors import FieldError, RowError
 from telemetry.engine.slurm.job_ids import JobId, parse_job_id
 from telemetry.engine.slurm.records import NEVER_ASSIGNED, JobRecord, StepSeen, campaign_of
 from telemetry.engine.slurm.values import (
@@ -47,7 +47,18 @@ _Sizes: TypeAlias = tuple[int, int, int, int, tuple[str, ...], int | None]
 class RowBuilder:
     """Build job records from rows of one plan; `now_s` (UTC epoch) is what "in the future" is measured by."""
 
-    __slots__ = ("_extra", "_facts", "_ids", "_latest_s", "_others", "_sizes", "_strong", "_texts", "_times")
+    __slots__ = (
+        "_extra",
+        "_facts",
+        "_filled",
+        "_ids",
+        "_latest_s",
+        "_others",
+        "_sizes",
+        "_strong",
+        "_texts",
+        "_times",
+    )
 
     def __init__(self, plan: Plan, *, now_s: int) -> None:
         def pick(names: Sequence[str]) -> Callable[[Sequence[str]], tuple[str, ...]]:
@@ -58,6 +69,7 @@ class RowBuilder:
         self._ids, self._facts, self._texts = pick(_IDS), pick(_FACTS), pick(_TEXTS)
         self._times, self._sizes = pick(_TIMES), pick(_SIZES)
         unused = {i for key, i in plan.index.items() if key not in _USED}
+        self._filled = tuple(sorted(plan.index[name] for name in FILLED & plan.index.keys()))
         self._extra = tuple((i, plan.names[i]) for i in sorted(unused))
         self._strong = tuple((i, check) for i in plan.strong if (check := plan.checks[i]) is not None)
         self._others = tuple((i, check) for i, check in self._strong if i in unused)
@@ -69,6 +81,9 @@ class RowBuilder:
         `future_date`, `no_end_time`, `end_before_start`, `raw_id_unknown`) for a row that is no job.
         """
         row = [*values, ""]
+        for i in self._filled:
+            if not row[i]:
+                raise FieldError("empty_value", f"Column {i + 1} may not be empty.")
         shown_text, raw_text = self._ids(row)
         if shown_text == raw_text and raw_text.isdigit() and raw_text.isascii() and len(raw_text) <= 18:
             return self._record(row, shown_text, int(raw_text), _PLAIN)

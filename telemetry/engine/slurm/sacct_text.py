@@ -69,9 +69,13 @@ class SacctReader:
                 if len(group) == 1 and group[0].outcome is not None:
                     self.offset, self.next_line = group[0].line.end, line.number
                     yield group[0].outcome
+                    group = []
                 else:
-                    yield from self._settle(group)
-                group, size = [], 0
+                    ended = row is None or row.outcome is not None
+                    resolved = resolve(self._plan, self._builder, group, full=not ended)
+                    yield from self._hand_out(group, resolved.outcomes, rest=len(resolved.rest))
+                    group = resolved.rest
+                size = sum(len(kept.line.text) for kept in group)
             if row is not None:
                 group.append(row)
                 size += len(line.text)
@@ -105,11 +109,14 @@ class SacctReader:
             return Rejected(line.number, error.code, error.detail, line.text)
 
     def _settle(self, group: list[Row]) -> Iterator[Outcome]:
+        outcomes = resolve(self._plan, self._builder, group).outcomes
+        yield from self._hand_out(group, outcomes, rest=0)
+
+    def _hand_out(self, group: list[Row], outcomes: list[Outcome], *, rest: int) -> Iterator[Outcome]:
         """Yield the outcomes of a group; the place to resume at moves on with the last of them."""
-        alone = group[0].outcome if len(group) == 1 else None
-        outcomes = [alone] if alone is not None else list(resolve(self._plan, self._builder, group))
+        last = group[len(group) - rest - 1].line
         yield from outcomes[:-1]
-        self.offset, self.next_line = group[-1].line.end, group[-1].line.number + 1
+        self.offset, self.next_line = last.end, last.number + 1
         yield from outcomes[-1:]
 
     def _cut_end(self, group: list[Row], line: Line) -> Iterator[Outcome]:

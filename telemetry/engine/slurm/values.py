@@ -151,6 +151,8 @@ def parse_tres(text: str) -> Tres:
     """
     if not text:
         return Tres(None, None, None, 0, ())
+    if "\n" in text:
+        raise FieldError("bad_tres", "a list of trackable resources stands on one line")
     values: dict[str, str] = {}
     for item in text.split(","):
         name, equals, value = item.partition("=")

@@ -4,8 +4,8 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 
 COLUMNS = str.split(
-    "JobID JobIDRaw User JobName Account Partition QOS State Submit Eligible Start End Elapsed Timelimit "
-    "Comment NNodes NCPUS ReqCPUS ReqMem AllocTRES NodeList WorkDir UID SubmitLine ExitCode"
+    "JobID JobIDRaw User JobName Account Partition QOS Eligible Start End Elapsed Timelimit Comment Submit "
+    "NNodes NCPUS ReqCPUS ReqMem AllocTRES NodeList UID WorkDir State SubmitLine ExitCode"
 )
 NOW_S = 1_790_000_000
 

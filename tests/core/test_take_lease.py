@@ -1,0 +1,69 @@
+"""Leases: one of two wins, a lease lapses, its holder renews it."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connections
+
+from portal.core import clock, leases
+from portal.core.models import Lease
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_first_takes_it_and_the_second_does_not() -> None:
+    assert leases.take("sealer", "a", seconds=60)
+    assert not leases.take("sealer", "b", seconds=60)
+    assert leases.take("other", "b", seconds=60)
+
+
+def test_its_holder_renews_it() -> None:
+    leases.take("sealer", "a", seconds=60)
+    until = Lease.objects.get().until
+    assert leases.take("sealer", "a", seconds=120)
+    assert Lease.objects.get().until > until
+
+
+def test_a_lapsed_lease_is_free() -> None:
+    leases.take("sealer", "a", seconds=60)
+    Lease.objects.update(until=clock.now() - timedelta(seconds=1))
+    assert leases.take("sealer", "b", seconds=60)
+    assert not leases.take("sealer", "a", seconds=60)
+
+
+def test_only_its_holder_gives_it_back() -> None:
+    leases.take("sealer", "a", seconds=60)
+    leases.release("sealer", "b")
+    assert not leases.take("sealer", "b", seconds=60)
+    leases.release("sealer", "a")
+    assert leases.take("sealer", "b", seconds=60)
+
+
+def test_no_two_holders_have_one_name() -> None:
+    names = {leases.holder_name() for _ in range(100)}
+    assert len(names) == 100
+    assert all(len(name) <= 80 for name in names)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("lapsed", [False, True])
+def test_of_many_at_the_same_time_one_wins(lapsed: bool) -> None:
+    if lapsed:
+        Lease.objects.create(name="sealer", holder="gone", until=clock.now() - timedelta(seconds=1))
+    won: list[str] = []
+    start = threading.Barrier(6)
+
+    def run(name: str) -> None:
+        start.wait(10)
+        if leases.take("sealer", name, seconds=60):
+            won.append(name)
+        connections.close_all()
+
+    threads = [threading.Thread(target=run, args=(f"p{n}",)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(won) == 1
+    assert Lease.objects.get().holder == won[0]

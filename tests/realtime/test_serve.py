@@ -1,0 +1,189 @@
+"""The real thing: uvicorn in a process of its own, sockets and long-polls over loopback."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from tests.support.services import free_port, wait_for_port
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# Runs in the server's database: who is who, and their keys.
+SETUP = """
+import json
+from tests import factories
+from tests.conftest import sign_in
+staff = factories.make_user("staff", is_research_computing=True)
+pi = factories.make_user("pi")
+agent = factories.make_agent(factories.make_lab("okafor", pi=pi), pi, "okafor-docking")
+print(json.dumps({
+    "cookie": sign_in(staff).cookies["sessionid"].value, "token": factories.make_token(agent), "agent": agent.pk,
+}))
+"""
+# Another process than the server: what it tells can arrive by the table alone.
+TELL = """
+import sys
+from django.db import transaction
+from portal.core import live
+with transaction.atomic():
+    live.announce([live.News(name=sys.argv[1], topics=(sys.argv[2],), payload={"n": 1})])
+"""
+
+
+@dataclass
+class Server:
+    port: int
+    process: subprocess.Popen[bytes]
+    environment: dict[str, str]
+    cookie: str = ""
+    token: str = ""
+    agent: int = 0
+
+    def run(self, script: str, *arguments: str) -> str:
+        code = f"import django; django.setup()\n{script}"
+        command = [sys.executable, "-W", "ignore", "-c", code, *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, env=self.environment, check=True, capture_output=True, text=True, timeout=60
+        ).stdout
+
+    def tell(self, name: str, topic: str) -> None:
+        self.run(TELL, name, topic)
+
+    def connect(self, query: str = "", *, token: str = "", cookie: str = "", origin: str = "") -> connect:
+        headers = {"Authorization": f"Bearer {token}"} if token else {"Cookie": f"sessionid={cookie}"}
+        url = f"ws://127.0.0.1:{self.port}/ws/events/?{query}"
+        return connect(url, additional_headers=headers, origin=origin or None)  # type: ignore[arg-type]
+
+    def connect_browser(self, query: str = "") -> connect:
+        return self.connect(query, cookie=self.cookie, origin=f"http://127.0.0.1:{self.port}")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The portal under uvicorn, on a free port, with a database of its own."""
+    port = free_port()
+    environment = os.environ | {
+        "GATEHOUSE_DATA": str(tmp_path_factory.mktemp("portal")),
+        "DJANGO_SETTINGS_MODULE": "portal.settings",
+        "LOG_LEVEL": "WARNING",
+    }
+    environment.pop("DATABASE_URL", None)
+    manage = [sys.executable, "manage.py"]
+    quiet = {"cwd": ROOT, "env": environment, "check": True, "stdout": subprocess.DEVNULL}
+    subprocess.run([*manage, "migrate", "--verbosity", "0"], **quiet)  # type: ignore[call-overload]
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "portal.asgi:application",
+        "--port",
+        str(port),
+        "--log-level",
+        "warning",
+        "--lifespan",
+        "off",
+    ]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment)
+    made = Server(port, process, environment)
+    try:
+        wait_for_port(port, process)
+        for name, value in json.loads(made.run(SETUP)).items():
+            setattr(made, name, value)
+        yield made
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+pytestmark = pytest.mark.xdist_group("realtime_server")
+
+
+async def _next(socket: ClientConnection, patience_s: float = 5) -> dict[str, Any]:
+    message: dict[str, Any] = json.loads(await asyncio.wait_for(socket.recv(), patience_s))
+    return message
+
+
+async def test_a_browser_hears_what_another_process_tells_within_2_s(server: Server) -> None:
+    topic = "facility:principals"
+    async with server.connect_browser(f"topics={topic}") as socket:
+        assert (await _next(socket))["topics"] == [topic]
+        telling = asyncio.create_task(asyncio.to_thread(server.tell, "agent.changed", topic))
+        event = await _next(socket, 30)
+        heard_at = time.time()
+        await telling
+        assert (event["type"], event["name"], event["topics"]) == ("event", "agent.changed", [topic])
+        assert heard_at - datetime.fromisoformat(event["at"]).timestamp() < 2
+
+
+async def test_a_socket_that_is_not_signed_in_learns_why_it_is_closed(server: Server) -> None:
+    async with server.connect(cookie="n0such5ess10n", origin=f"http://127.0.0.1:{server.port}") as socket:
+        closed = await _next(socket)
+        assert (closed["type"], closed["code"]) == ("closed", 4401)
+        with pytest.raises(ConnectionClosed) as caught:
+            await socket.recv()
+        assert caught.value.rcvd is not None
+        assert (caught.value.rcvd.code, caught.value.rcvd.reason) == (4401, closed["reason"])
+
+
+async def test_a_page_of_another_site_gets_no_socket(server: Server) -> None:
+    with pytest.raises(Exception, match="403"):
+        async with server.connect(cookie=server.cookie, origin="https://evil.example"):
+            pass
+
+
+async def test_an_agent_waits_by_long_poll_for_what_another_process_tells(server: Server) -> None:
+    topic = f"agent:{server.agent}"
+    headers = {"Authorization": f"Bearer {server.token}"}
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", headers=headers, timeout=30) as client:
+        position = (await client.get("/api/v1/events", params={"topics": topic})).json()["next"]
+        waiting = asyncio.create_task(
+            client.get("/api/v1/events", params={"topics": topic, "after": position, "wait": 20})
+        )
+        await asyncio.sleep(0)
+        await asyncio.to_thread(server.tell, "agent.noted", topic)
+        answer = (await waiting).json()
+        assert [event["name"] for event in answer["events"]] == ["agent.noted"]
+
+
+async def test_many_long_polls_wait_while_pages_are_served_at_once(server: Server) -> None:
+    headers = {"Authorization": f"Bearer {server.token}"}
+    limits = httpx.Limits(max_connections=100)
+    base = f"http://127.0.0.1:{server.port}"
+    async with httpx.AsyncClient(base_url=base, headers=headers, timeout=60, limits=limits) as client:
+        position = (await client.get("/api/v1/events")).json()["next"]
+        query = {"after": position, "wait": 15}
+        polls = [asyncio.create_task(client.get("/api/v1/events", params=query)) for _ in range(49)]
+        while _connections_to(server.port) < 49:
+            await asyncio.sleep(0.05)
+        assert (await client.get("/healthz")).status_code == 200
+        assert not any(poll.done() for poll in polls)
+        assert {(await poll).status_code for poll in polls} == {200}
+
+
+def _connections_to(port: int) -> int:
+    established, wanted = "01", f":{port:04X}"
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    return sum(1 for line in lines if line.split()[3] == established and line.split()[1].endswith(wanted))
+
+
+@pytest.mark.soak
+async def test_an_idle_socket_stays_open(server: Server) -> None:
+    """Twelve seconds: more than any client library's default read timeout that was seen to close sockets."""
+    async with server.connect_browser("topics=facility:principals") as socket:
+        await _next(socket)
+        with pytest.raises(TimeoutError):
+            await _next(socket, 12)
+        await socket.send(json.dumps({"type": "ping"}))
+        assert (await _next(socket))["type"] == "pong"

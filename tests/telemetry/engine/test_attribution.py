@@ -1,0 +1,108 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telemetry.engine import attribution
+from telemetry.engine.attribution import Matcher, Session, attribute, touched_window
+
+
+def session(
+    number: int,
+    start_s: int,
+    end_s: int | None,
+    *,
+    kind: str = "agent",
+    harness: str = "codex",
+    user: str = "ada",
+) -> Session:
+    return Session(number, user, "agent" if kind == "agent" else "interactive", harness, "login1", start_s, end_s)
+
+
+SESSIONS = st.lists(
+    st.builds(
+        lambda start, length, kind, harness, user: (
+            start,
+            None if length is None else start + length,
+            kind,
+            harness,
+            user,
+        ),
+        st.integers(0, 400),
+        st.none() | st.integers(0, 200),
+        st.sampled_from(["agent", "interactive"]),
+        st.sampled_from(["codex", "cursor"]),
+        st.sampled_from(["ada", "bob"]),
+    ),
+    max_size=12,
+).map(lambda rows: [session(i, s, e, kind=k, harness=h, user=u) for i, (s, e, k, h, u) in enumerate(rows)])
+
+
+def test_without_a_session_nobody_knows() -> None:
+    assert attribute([], user="ada", submit_s=5) == attribution.UNKNOWN
+    assert attribute([session(1, 0, 10, user="bob")], user="ada", submit_s=5).actor == "unknown"
+    assert attribute([session(1, 0, 10)], user="ada", submit_s=13).actor == "unknown"
+
+
+def test_one_agent_session_names_agent_and_harness() -> None:
+    found = attribute([session(7, 100, 200)], user="ada", submit_s=150)
+    assert (found.actor, found.harness, found.session_id) == ("agent", "codex", 7)
+    assert found.method == attribution.METHOD_DECLARED
+    assert found.evidence == (7,)
+
+
+def test_an_open_session_covers_what_comes_after_its_start() -> None:
+    assert attribute([session(1, 100, None)], user="ada", submit_s=10**9).actor == "agent"
+    assert attribute([session(1, 100, None)], user="ada", submit_s=90).actor == "unknown"
+
+
+def test_a_submit_within_the_clock_slack_of_an_edge_is_inside() -> None:
+    assert attribute([session(1, 100, 200)], user="ada", submit_s=98).actor == "agent"
+    assert attribute([session(1, 100, 200)], user="ada", submit_s=203).actor == "unknown"
+
+
+def test_an_agent_beside_a_person_wins_with_less_confidence() -> None:
+    both = [session(1, 0, 500, kind="interactive"), session(2, 100, 200)]
+    found = attribute(both, user="ada", submit_s=150)
+    assert (found.actor, found.session_id, found.method) == ("agent", 2, attribution.METHOD_DECLARED_SHARED)
+    assert found.confidence < attribute(both[1:], user="ada", submit_s=150).confidence
+    assert found.evidence == (1, 2)
+    assert attribute(both, user="ada", submit_s=300).actor == "human"
+
+
+def test_of_several_agents_the_last_to_start_answers_and_doubtful_harnesses_stay_unnamed() -> None:
+    same = attribute([session(1, 0, 500), session(2, 100, 200)], user="ada", submit_s=150)
+    assert (same.session_id, same.harness, same.method) == (2, "codex", attribution.METHOD_DECLARED_SEVERAL)
+    mixed = attribute([session(1, 0, 500), session(2, 100, 200, harness="cursor")], user="ada", submit_s=150)
+    assert (mixed.actor, mixed.session_id, mixed.harness) == ("agent", 2, "")
+
+
+@given(SESSIONS, st.randoms(use_true_random=False), st.integers(-5, 700))
+def test_the_order_of_sessions_does_not_matter(sessions: list[Session], rng: object, submit_s: int) -> None:
+    shuffled = list(sessions)
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert attribute(shuffled, user="ada", submit_s=submit_s) == attribute(sessions, user="ada", submit_s=submit_s)
+
+
+@given(SESSIONS, st.integers(-5, 700))
+def test_an_unrelated_session_changes_nothing(sessions: list[Session], submit_s: int) -> None:
+    before = attribute(sessions, user="ada", submit_s=submit_s)
+    unrelated = [session(98, 0, None, user="eve"), session(99, submit_s + 10, None)]
+    assert attribute([*sessions, *unrelated], user="ada", submit_s=submit_s) == before
+
+
+@given(SESSIONS, st.integers(-5, 700), st.sampled_from(["ada", "bob", "eve"]))
+def test_the_index_answers_like_the_plain_search(sessions: list[Session], submit_s: int, user: str) -> None:
+    assert Matcher(sessions).attribute(user=user, submit_s=submit_s) == attribute(
+        sessions, user=user, submit_s=submit_s
+    )
+
+
+@given(SESSIONS, st.integers(-5, 700), st.integers(0, 700))
+def test_a_late_session_touches_only_jobs_of_its_window(sessions: list[Session], submit_s: int, now_s: int) -> None:
+    if not sessions or submit_s > now_s:
+        return
+    late, earlier = sessions[-1], sessions[:-1]
+    first_s, last_s = touched_window(late, now_s=now_s)
+    changed = attribute(sessions, user=late.user, submit_s=submit_s) != attribute(
+        earlier, user=late.user, submit_s=submit_s
+    )
+    assert not changed or first_s <= submit_s <= last_s
