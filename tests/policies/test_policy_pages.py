@@ -96,7 +96,7 @@ def test_a_longer_list_takes_no_more_queries(
         worlds.make_release(person, f"lab/tool-{number}")
         _refusal(cast)
     browser = sign_in(cast.staff)
-    with django_assert_max_num_queries(32):
+    with django_assert_max_num_queries(21):
         browser.get(path)
 
 
