@@ -1,12 +1,15 @@
 """Every address of the portal."""
 
+from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import RedirectView
 
 from portal.api import api
 from portal.core import health
 from portal.realtime import views as realtime_views
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}favicon.svg"), name="favicon"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
@@ -17,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("policies.urls")),
     path("", include("memory.urls")),
     path("", include("portal.dashboard.urls")),
+    path("", include("portal.reports.urls")),
 ]
 
 handler403 = "portal.dashboard.errors.forbidden"

@@ -3,9 +3,12 @@
 import hashlib
 from collections.abc import Callable
 from datetime import timedelta
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
 
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
+from ninja import Schema
 
 from portal.core import clock
 from portal.core.errors import Conflict, Invalid
@@ -17,6 +20,28 @@ KEPT = timedelta(days=1)
 ABANDONED = timedelta(minutes=5)
 # Answers that say "later" or "not my fault" are forgotten, so that the retry is tried.
 FORGOTTEN = frozenset({409, 413, 429, 500, 502, 503})
+
+
+P = ParamSpec("P")
+Operation = Callable[Concatenate[HttpRequest, P], tuple[int, Schema]]
+
+
+def idempotent(operation: Operation[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """Let an API operation that writes honour `Idempotency-Key`; it returns `(status, schema)`.
+
+    Stands below the router's decorator, so that the caller is known: keys of two callers never meet.
+    """
+
+    @wraps(operation)
+    def run(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        def act() -> HttpResponse:
+            status, body = operation(request, *args, **kwargs)
+            return HttpResponse(body.model_dump_json(), status=status, content_type="application/json; charset=utf-8")
+
+        actor: Any = request.auth  # type: ignore[attr-defined]
+        return run_once(request, f"{actor.ref.kind}:{actor.ref.id}", act)
+
+    return cast(Callable[Concatenate[HttpRequest, P], HttpResponse], run)
 
 
 def run_once(request: HttpRequest, owner: str, act: Callable[[], HttpResponse]) -> HttpResponse:
@@ -50,6 +75,12 @@ def run_once(request: HttpRequest, owner: str, act: Callable[[], HttpResponse]) 
     return response
 
 
+def _place(request: HttpRequest) -> str:
+    """Return path and query: what a request asks for stands in both. A long one is told by its digest."""
+    full = request.get_full_path()
+    return full if len(full) <= 300 else f"{full[:230]}…{hashlib.sha256(full.encode()).hexdigest()}"
+
+
 def _claim(request: HttpRequest, owner: str, key: str, digest: str) -> tuple[IdempotencyKey, HttpResponse | None]:
     now = clock.now()
     stale = IdempotencyKey.objects.filter(owner=owner, key=key)
@@ -61,13 +92,13 @@ def _claim(request: HttpRequest, owner: str, key: str, digest: str) -> tuple[Ide
                 owner=owner,
                 key=key,
                 method=request.method or "",
-                path=request.path_info[:300],
+                path=_place(request),
                 body_digest=digest,
             )
         return row, None
     except IntegrityError:
         row = IdempotencyKey.objects.get(owner=owner, key=key)
-    if (row.method, row.path, row.body_digest) != (request.method, request.path_info[:300], digest):
+    if (row.method, row.path, row.body_digest) != (request.method, _place(request), digest):
         raise Invalid(
             "This Idempotency-Key was used for another request.",
             code="idempotency_key_reused",

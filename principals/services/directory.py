@@ -16,7 +16,8 @@ def ensure_cluster(name: str, *, is_demo: bool = False) -> Cluster:
 class Directory:
     """Row ids of the names on one cluster, made on first use and remembered: a look-up per name, not per job.
 
-    An account seen for the first time gets a lab of its own name, which people can be added to later.
+    An account seen for the first time gets a lab of its own name, which people can be added to later. What it made in
+    a transaction that was rolled back it still remembers: throw it away with the transaction.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -44,12 +45,12 @@ class Directory:
             known = self._labs[name] = lab.pk
         return known
 
-    def account_ids(self, name: str) -> tuple[int, int]:
-        """Return (account id, lab id) of a Slurm account."""
+    def account_ids(self, name: str, *, lab: str = "") -> tuple[int, int]:
+        """Return (account id, lab id) of a Slurm account; one seen for the first time belongs to `lab` where named."""
         known = self._accounts.get(name)
         if known is None:
             row, _ = SlurmAccount.objects.get_or_create(
-                cluster=self.cluster, name=name, defaults={"lab_id": self.lab_id(name)}
+                cluster=self.cluster, name=name, defaults={"lab_id": self.lab_id(lab or name)}
             )
             known = self._accounts[name] = (row.pk, row.lab_id)
         return known

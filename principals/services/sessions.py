@@ -27,10 +27,11 @@ class DeclaredSession:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSession:
-    """What became of one declared session: `created`, `changed` or `unchanged`."""
+    """What became of one declared session: `created`, `changed` or `unchanged`; `old_end` as it was before."""
 
     row: AgentSession
     outcome: str
+    old_end: datetime | None = None
 
 
 def record_sessions(*, cluster: Cluster, sessions: Iterable[DeclaredSession]) -> list[RecordedSession]:
@@ -55,18 +56,19 @@ def _record(cluster: Cluster, directory: Directory, declared: DeclaredSession) -
         },
     )  # fmt: skip
     if created:
-        return RecordedSession(row, "created")
+        return RecordedSession(row, "created", row.ended)
     changes = {
         name: value
         for name, value in (("ended", declared.ended), ("campaign", declared.campaign))
         if value and value != getattr(row, name)
     }
     if not changes:
-        return RecordedSession(row, "unchanged")
+        return RecordedSession(row, "unchanged", row.ended)
+    old_end = row.ended
     for name, value in changes.items():
         setattr(row, name, value)
     row.save(update_fields=list(changes))
-    return RecordedSession(row, "changed")
+    return RecordedSession(row, "changed", old_end)
 
 
 def _registered_agent(cluster_user_id: int, declared: DeclaredSession) -> Agent | None:

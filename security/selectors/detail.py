@@ -8,7 +8,7 @@ from django.db.models import Count, Max, Min
 from principals.actors import Actor
 from security.engine import incidents as rules
 from security.models import Finding, Incident, IncidentEvent
-from security.models.choices import Severity, Surface
+from security.models.choices import Surface
 
 MOST_SIGHTINGS, MOST_EVENTS, MOST_EVIDENCE = 50, 200, 3
 
@@ -28,14 +28,6 @@ class Sighting:
     @property
     def surface_label(self) -> str:
         return Surface(self.surface).label
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why an incident is as bad as it is: who says so, and what."""
-
-    weight: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +63,25 @@ def sightings_of(actor: Actor, incident: Incident) -> list[Sighting]:
     return [Sighting(**row) for row in rows]
 
 
-def reasons_of(incident: Incident, evidence: list[Finding], sightings: list[Sighting]) -> list[Reason]:
-    """Return why an incident has its severity: the kind's own, the detector's word, who could read it, how often."""
+def reasons_of(incident: Incident, evidence: list[Finding], sightings: list[Sighting]) -> list[str]:
+    """Return why an incident has its severity, in words that go on after "because": the kind's rule or the
+    detector's word, what the detector adds, who could read it, how often it was seen.
+    """
     kind = rules.KINDS[rules.Kind(incident.kind)]
-    own = Severity(kind.severity.value)
-    reasons = [Reason(own.label, f"what the facility gives every finding of the kind “{kind.label.lower()}”")]
     rated = next((each for each in evidence if each.is_rated and each.severity == incident.severity), None)
-    if rated and incident.severity != own:
-        reasons.append(Reason(Severity(incident.severity).label, f"rated so by its detector, {rated.detector}"))
+    if rated:
+        reasons = [f"its detector, {rated.detector}, rates it so"]
+    elif incident.severity == kind.severity.value:
+        reasons = [f"every finding of the kind “{kind.label.lower()}” starts there"]
+    else:
+        reasons = ["an earlier finding was rated so"]
     for finding in evidence:
-        reasons += [Reason("Seen", text) for text in finding.reasons if text]
+        reasons += [text for text in finding.reasons if text]
     readers = sorted({sighting.readable_by for sighting in sightings if sighting.readable_by})
-    reasons += [Reason("Open", f"readable by {reader}") for reader in readers[:3]]
+    reasons += [f"readable by {reader}" for reader in readers[:3]]
     times = sum(sighting.count for sighting in sightings)
     if times > 1:
-        places = f"{len(sightings)} place" + ("s" if len(sightings) > 1 else "")
-        reasons.append(Reason("Often", f"seen {times} times in {places}"))
+        reasons.append(f"seen {times} times in {len(sightings)} place" + ("s" if len(sightings) > 1 else ""))
     return list(dict.fromkeys(reasons))
 
 

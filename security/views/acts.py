@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from portal.core.errors import DomainError, Invalid
+from principals import permissions
 from principals.web import PageRequest, add_refusal
 from security import services
 from security.engine import incidents as rules
@@ -33,6 +34,7 @@ class Act:
 
 def perform(request: PageRequest, incident: Incident) -> str:
     """Do what the form asks; return words for what was done. Errors: those of the services."""
+    permissions.require(request.actor, "incident.act", incident, remedy=services.ASK)
     verb, *words = request.POST.get("act", "").split(":")
     doer = _DOERS.get(verb)
     if doer is None or len(words) != _WORDS.get(verb, 0):
@@ -136,7 +138,7 @@ def _with_form(request: PageRequest, act: Act, refusal: DomainError | None) -> A
         form = ReasonForm(auto_id=prefix)
     else:
         form = ReasonForm(request.POST, auto_id=prefix)
-        add_refusal(form, refusal)
+        _explain(form, refusal)
     return Act(act.label, act.value, act.consequence, act.style, act.panel, act.keep, form)
 
 
@@ -145,5 +147,11 @@ def note_form(request: PageRequest, refusal: DomainError | None) -> NoteForm:
     if refusal is None or request.POST.get("act") != "note":
         return NoteForm(auto_id="id_note_%s")
     form = NoteForm(request.POST, auto_id="id_note_%s")
-    add_refusal(form, refusal)
+    _explain(form, refusal)
     return form
+
+
+def _explain(form: ReasonForm | NoteForm, refusal: DomainError) -> None:
+    """Say on the form why it was refused; where the form itself knows, its own words are enough."""
+    if form.is_valid():
+        add_refusal(form, refusal)

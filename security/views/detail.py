@@ -26,7 +26,7 @@ class Step:
     """A step of the incident's path."""
 
     title: str
-    note: Any
+    note: str
     at: str = ""
 
 
@@ -37,7 +37,7 @@ class Clock:
     label: str
     due: datetime
     met: datetime | None
-    allowed: str
+    note: str
 
 
 def deck(actor: Actor) -> SafeString:
@@ -45,7 +45,8 @@ def deck(actor: Actor) -> SafeString:
     named = figures.FIGURES
     numbers = {name: named[name].read(actor) for name in named}
     links = {
-        name: format_html('<a class="fig" href="{}">{:,}</a>', named[name].url(), numbers[name]) for name in numbers
+        name: format_html('<a class="fig" href="{}">{}</a>', named[name].url(), f"{numbers[name]:,}")
+        for name in numbers
     }
     return format_html(
         "{} open, {} past their time. This month {} exposed {} found; {} resolved.",
@@ -68,9 +69,9 @@ def context(request: PageRequest, incident: Incident, kept: str, refusal: Domain
         "steps": _steps(incident),
         "clocks": _clocks(incident),
         "evidence": evidence,
+        "reporter": f"reported by {evidence[0].source}" if evidence else "",
         "sightings": sightings,
-        "places": len(sightings),
-        "reasons": selectors.reasons_of(incident, evidence, sightings),
+        "why": "; ".join(selectors.reasons_of(incident, evidence, sightings)),
         "timeline": selectors.timeline_of(actor, incident, sightings),
         "acts": offered,
         "note": acts.note_form(request, refusal) if can_act else None,
@@ -89,16 +90,23 @@ def _next_title(incident: Incident) -> str:
 
 
 def _steps(incident: Incident) -> list[Step]:
-    """Return new, triaged, contained and the end, with when each was reached."""
-    opened = Step("Reopened" if incident.reopened else "New", _at(incident.clock_from), "past")
-    last = "Resolved" if incident.is_open else incident.get_state_display()
-    reached = [opened, Step("Triaged", _at(incident.triaged_at)), Step("Contained", _at(incident.contained_at))]
-    times = (incident.clock_from, incident.triaged_at, incident.contained_at, incident.closed_at)
-    reached.append(Step(last, _at(incident.closed_at)))
-    current = max(index for index, time in enumerate(times) if time is not None)
+    """Return new, triaged, contained and the end, with when each was reached or is due."""
+    allowed, start = rules.CLOCKS[rules.Severity(incident.severity)], incident.clock_from
+    path = (
+        ("Reopened" if incident.reopened else "New", start, 0),
+        ("Triaged", incident.triaged_at, allowed.triage_s),
+        ("Contained", incident.contained_at, allowed.contain_s),
+        ("Resolved" if incident.is_open else incident.get_state_display(), incident.closed_at, allowed.resolve_s),
+    )
+    current = max(index for index, (_, reached, _) in enumerate(path) if reached)
+    due = "due {}" if incident.is_open else ""
     return [
-        Step(step.title, step.note, "current" if index == current else "past" if times[index] else "")
-        for index, step in enumerate(reached)
+        Step(
+            title,
+            _at(reached) if reached else due.format(_at(rules.due_at(start, span))),
+            "current" if index == current else "past" if reached else "",
+        )
+        for index, (title, reached, span) in enumerate(path)
     ]
 
 
@@ -119,4 +127,8 @@ def _clocks(incident: Incident) -> list[Clock]:
         ("Contain", allowed.contain_s, incident.contained_at or closed),
         ("Resolve", allowed.resolve_s, closed),
     )
-    return [Clock(label, rules.due_at(start, span), met, rules.format_span(span)) for label, span, met in rows]
+    return [Clock(label, rules.due_at(start, span), met, _clock_note(start, span, met)) for label, span, met in rows]
+
+
+def _clock_note(start: datetime, span: int, met: datetime | None) -> str:
+    return f"of {rules.format_span(span)}" if met else f"due {_at(rules.due_at(start, span))}"

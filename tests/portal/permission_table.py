@@ -79,16 +79,85 @@ PAGES: list[Row] = [
     Row("GET", "/my-lab/{lab}/costs.json", 404, {"nobody": 302, "colleague": 403}),
     Row("POST", "/my-lab/{lab}/register/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422}),
     Row("GET", "/healthz", 200),
+    Row("GET", "/favicon.ico", 302),
+    *(
+        Row("GET", path, 403, {"nobody": 302, "staff": found, "infosec": found, "auditor": found})
+        for path, found in (("/overview/", 200), ("/overview/{table}.{kind}", 404))
+    ),
     Row("GET", "/readyz", 200),
     Row("GET", "/metrics", 403, {"staff": 200}),
+    signed_in("GET", "/incidents/"),
+    Row("GET", "/incidents/{incident}/", 200, {"nobody": 302, "outsider": 404}),
+    Row("POST", "/incidents/{incident}/", 403, {"nobody": 302, "outsider": 404, "infosec": 422}),
+    signed_in("GET", "/reports/"),
+    signed_in("GET", "/reports/{cluster}/{published_month}/"),
+    Row("POST", "/reports/draft/", 403, {"nobody": 302, "staff": 404}),
+    Row("POST", "/reports/{cluster}/{published_month}/publish/", 403, {"nobody": 302, "staff": 404}),
+    Row("GET", "/", 302),  # to where the day of each begins; nobody's begins at the sign-in page
+    signed_in("GET", "/search/?q=okafor"),
+    signed_in("GET", "/jobs/live/"),
+    signed_in("GET", "/jobs/"),
+    signed_in("GET", "/jobs/{job_pk}/", outsider=404),
+    Row("GET", "/jobs/{cluster}/{job}/", 302, {"outsider": 404}),
+    Row("GET", "/ingest/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
+    Row("GET", "/ingest/batches/{batch}/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
+    signed_in("GET", "/audit/"),
+    Row("GET", "/live/events/", 200, {"nobody": 401}),
     Row("POST", "/theme/", 400),  # open to everybody; an empty form names no theme
     Row("GET", "/dev/components/", 404),  # only where DEBUG is on
     Row("GET", "/dev/components/figure/{figure}/", 404),
+    signed_in("GET", "/trials/"),
+    signed_in("GET", "/trials/requests/"),
+    # The colleague gives it back first: those who could have done so too find it gone, others may not or see nothing.
+    Row(
+        "POST",
+        "/trials/{trial}/cancel/",
+        409,
+        {"nobody": 302, "colleague": 302, "outsider": 404, "infosec": 403, "auditor": 403},
+    ),
+    Row("GET", "/trials/limits/", 403, {"nobody": 302, "staff": 200}),
+    signed_in("GET", "/extensions/"),
+    signed_in("GET", "/extensions/submit/"),
+    # The colleague submitted it; before it is admitted only they and the facility's offices see it.
+    Row("GET", "/extensions/{queued_extension}/", 200, {"nobody": 302, "pi": 404, "manager": 404, "outsider": 404}),
+    signed_in("GET", "/extensions/{admitted_extension}/"),
+    Row(
+        "POST",
+        "/extensions/{queued_extension}/decide/",
+        404,
+        {"nobody": 302, "colleague": 403, "staff": 422, "infosec": 422, "auditor": 403},
+    ),
 ]
 
 OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/openapi.json", 200),
     Row("GET", "/api/v1/me", 200, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/events", 200, {"none": 401, "service": 403}),
+    Row(
+        "POST",
+        "/api/v1/ingest/findings",
+        403,
+        {"none": 401, "service": 200},
+        {
+            "cluster": "aster",
+            "findings": [
+                {"kind": "other", "detector": "d", "occurred": "2026-07-01T00:00:00Z", "host": "login01"},
+            ],
+        },
+    ),
+    # An empty body: 422 says that the door is open. Batches are their sender's.
+    Row("POST", "/api/v1/ingest/jobs?cluster=aster", 403, {"none": 401, "service": 422}, " "),
+    Row("GET", "/api/v1/ingest/batches/{batch}", 403, {"none": 401, "service": 404}),
+    Row("GET", "/api/v1/ingest/batches/{batch}/quarantine", 403, {"none": 401, "service": 404}),
+    Row(
+        "POST",
+        "/api/v1/ingest/sessions",
+        403,
+        {"none": 401, "service": 200},
+        {"cluster": "aster", "sessions": [{"host": "login01", "user": "colleague", "start": "2026-07-01T00:00:00Z"}]},
+    ),
+    Row("GET", "/api/v1/jobs", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
+    Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
     Row("GET", "/api/v1/lessons?text=oom", 200, {"none": 401, "service": 403}),
     Row("POST", "/api/v1/lessons/look-up", 200, {"none": 401, "service": 403}, {"text": "oom"}),
     Row(
@@ -100,4 +169,12 @@ OPERATIONS: list[Row] = [
     ),
     Row("GET", "/api/v1/lessons/{lesson}", 404, {"none": 401, "service": 403, "agent": 200}),
     Row("POST", "/api/v1/lessons/{lesson}/evidence", 404, {"none": 401, "service": 403, "agent": 200}, {"holds": True}),
+    Row("POST", "/api/v1/trials", 201, {"none": 401, "service": 403}, {"minutes": 5}),
+    Row("GET", "/api/v1/trials", 200, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/trials/budget", 200, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/trials/{trial}", 200, {"none": 401, "foreign_agent": 404, "service": 403}),
+    Row("POST", "/api/v1/trials/{trial}/cancel", 200, {"none": 401, "foreign_agent": 404, "service": 403}),
+    Row("GET", "/api/v1/extensions", 200, {"none": 401, "service": 403}),
+    Row("POST", "/api/v1/extensions", 422, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/extensions/{agents_extension}", 200, {"none": 401, "foreign_agent": 404, "service": 403}),
 ]

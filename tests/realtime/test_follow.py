@@ -16,7 +16,7 @@ from portal.core.models import LiveEvent
 from portal.realtime import sequencer, tail, tasks
 from portal.realtime.viewers import Viewer
 from principals.actors import SYSTEM_ACTOR
-from tests.realtime.conftest import announce, tell
+from tests.realtime.conftest import PATIENCE_S, announce, tell
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sql]
 
@@ -38,7 +38,7 @@ def counted_queries() -> Iterator[Callable[[], int]]:
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not condition():
             await asyncio.sleep(0.01)
 
@@ -157,7 +157,7 @@ async def test_the_tail_ends_when_nobody_listens_and_starts_again(monkeypatch: p
     async with current.listening(_viewer(1), ["test-all:x"]):
         first = current._task
     assert first is not None
-    await asyncio.wait_for(first, 5)
+    await asyncio.wait_for(first, PATIENCE_S)
     await tell("meanwhile", topics=("test-all:x",))
     async with current.listening(_viewer(1), ["test-all:x"]) as listener:
         await tell("then", topics=("test-all:x",))

@@ -16,7 +16,7 @@ from principals.models import AgentToken
 from principals.services import tokens as token_services
 from tests import factories
 from tests.conftest import Api, Cast, sign_in
-from tests.realtime.conftest import announce, tell
+from tests.realtime.conftest import PATIENCE_S, announce, tell
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sql]
 
@@ -74,12 +74,12 @@ def test_a_long_backlog_comes_in_pages_without_gap(cast: Cast, agent_api: Api) -
 async def test_a_waiting_request_is_answered_by_the_first_event(cast: Cast, agent: Waiter) -> None:
     waiting = asyncio.create_task(agent.get(after=0, wait=20))
     current = tail.of_this_process()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while len(current.listeners) == 0:
             await asyncio.sleep(0.01)
     await tell("foreign", topics=(f"test-lab:{cast.other_lab.pk}",))
     await tell("news", topics=(f"test-lab:{cast.lab.pk}",))
-    answer = (await asyncio.wait_for(waiting, 5)).json()
+    answer = (await asyncio.wait_for(waiting, PATIENCE_S)).json()
     assert _events(answer) == [(2, "news")]
     assert answer["next"] == 2
     assert len(current.listeners) == 0
@@ -93,13 +93,13 @@ async def test_a_wait_without_news_moves_the_cursor_past_what_was_not_ones_own(c
 
 async def test_a_token_revoked_while_waiting_ends_the_wait(cast: Cast, agent: Waiter) -> None:
     waiting = asyncio.create_task(agent.get(after=0, wait=30, topics=f"test-lab:{cast.lab.pk}"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while len(tail.of_this_process().listeners) == 0:
             await asyncio.sleep(0.01)
     token = await AgentToken.objects.select_related("agent").aget(agent=cast.agent)
     actor = await sync_to_async(factories.actor_of)(cast.pi)
     await sync_to_async(token_services.revoke_agent_token)(actor=actor, token=token)
-    response = await asyncio.wait_for(waiting, 5)
+    response = await asyncio.wait_for(waiting, PATIENCE_S)
     assert (response.status_code, response.json()["code"]) == (401, "token_revoked")
 
 

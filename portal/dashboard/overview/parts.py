@@ -1,0 +1,231 @@
+"""What the Overview shows, part by part, each from the readings that the reports use."""
+
+from typing import Any
+
+from django.db.models import Q
+
+from portal.dashboard import formats
+from portal.dashboard.overview.scope import Asked, period_words
+from principals.models import Agent, AgentSession, ClusterUser
+from telemetry.figures import Readings
+from telemetry.models import Actor
+from telemetry.selectors import Split
+
+MEASURES = (
+    ("users", "People", "people"),
+    ("submissions", "Submissions", "submissions"),
+    ("core_s", "Core-hours", "core"),
+    ("gpu_s", "GPU-hours", "gpu"),
+)
+HOUR_S = 3600
+NUMBER_WORDS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten"}
+
+
+def amount(measure: str, value: int) -> float:
+    """Return a measure in the unit people read: seconds become hours."""
+    return value / HOUR_S if measure.endswith("_s") else value
+
+
+def headline(asked: Asked) -> str:
+    """Say the finding of the headline picture in a sentence."""
+    shares = asked.readings.shares[asked.definition]
+    of_people, of_jobs = shares.users.share(), shares.submissions.share()
+    if of_people is None or of_jobs is None:
+        return "No job was submitted in this period"
+    who = _one_in(of_people)
+    return f"{who} runs agents. Together they submit {_portion(of_jobs)} of all jobs."
+
+
+def _one_in(share: float) -> str:
+    if share <= 0:
+        return "Nobody"
+    number = round(1 / share)
+    return f"One person in {NUMBER_WORDS.get(number, formats.count(number))}" if number > 1 else "Nearly everybody"
+
+
+def _portion(share: float) -> str:
+    if 0.5 < share < 0.6:
+        return "more than half"
+    return formats.percent(share)
+
+
+def share_rows(asked: Asked) -> list[dict[str, Any]]:
+    """Return the rows of the headline picture; each number opens its jobs."""
+    shares = asked.readings.shares[asked.definition]
+    rows = []
+    for measure, label, word in MEASURES:
+        split: Split = getattr(shares, measure)
+        agents_url = asked.jobs_url(actor=Actor.AGENT, measure=word)
+        rows.append(
+            {
+                "label": label,
+                "part": formats.short(amount(measure, split.agent)),
+                "whole": formats.short(amount(measure, split.total)),
+                "share": split.share(),
+                "url": agents_url,
+                "part_url": agents_url,
+                "rest_url": asked.jobs_url(measure=word),
+            }
+        )
+    return rows
+
+
+def unknown_words(asked: Asked) -> str:
+    """Say how much is not attributed, measure by measure."""
+    shares = asked.readings.shares[asked.definition]
+    parts = [
+        f"{formats.percent(getattr(shares, measure).share(Actor.UNKNOWN))} of {_in_a_sentence(label)}"
+        for measure, label, _ in MEASURES
+    ]
+    return f"Not attributed: {', '.join(parts)}."
+
+
+def _in_a_sentence(label: str) -> str:
+    return label if label.startswith("GPU") else label.lower()
+
+
+def kpis(asked: Asked) -> list[dict[str, Any]]:
+    """Return the key figures; the change is against as many days before."""
+    now = asked.readings.shares[asked.definition]
+    before = Readings(asked.scope.within(asked.scope.period.previous())).shares[asked.definition]
+    days = asked.readings.days
+    found = []
+    for measure, label, word in (("submissions", "submissions", "submissions"), ("gpu_s", "GPU-hours", "gpu")):
+        split: Split = getattr(now, measure)
+        share, earlier = split.share(), getattr(before, measure).share()
+        found.append(
+            {
+                "label": f"Agents’ share of {label}",
+                "value": formats.percent(share),
+                "url": asked.jobs_url(actor=Actor.AGENT, measure=word),
+                "of": f"{_whole(amount(measure, split.agent))} of {_whole(amount(measure, split.total))}",
+                "trend": [getattr(day, measure).share() or 0.0 for day in days],
+                "change": formats.points(share - earlier) if share is not None and earlier is not None else "",
+            }
+        )
+    return [*found, _registered(asked), _cancelled(asked), _short(asked)]
+
+
+def _whole(value: float) -> str:
+    return formats.count(value, 0)
+
+
+def _registered(asked: Asked) -> dict[str, Any]:
+    scope = asked.scope
+    seen = ClusterUser.objects.filter(cluster=scope.cluster).filter(
+        pk__in=AgentSession.objects.filter(
+            Q(ended=None) | Q(ended__gte=scope.period.starts),
+            cluster=scope.cluster, kind=AgentSession.Kind.AGENT, started__lt=scope.period.ends,
+        ).values("cluster_user")
+    )  # fmt: skip
+    registered = seen.filter(user__agents__status__in=[Agent.Status.ACTIVE, Agent.Status.SUSPENDED]).distinct().count()
+    everybody = seen.count()
+    return {
+        "label": "Agent users who registered",
+        "value": formats.percent(formats.share_of(registered, everybody)),
+        "url": "/agents/?status=active",
+        "of": f"{formats.count(registered)} of {formats.count(everybody)} with agent sessions",
+    }
+
+
+def _cancelled(asked: Asked) -> dict[str, Any]:
+    by_actor = asked.readings.by_actor
+    return {
+        "label": "Agents’ jobs that were cancelled",
+        "value": formats.percent(by_actor[Actor.AGENT].cancelled_share),
+        "url": asked.jobs_url(actor=Actor.AGENT, state="CANCELLED", by="end"),
+        "of": f"people {formats.percent(by_actor[Actor.HUMAN].cancelled_share)}",
+    }
+
+
+def _short(asked: Asked) -> dict[str, Any]:
+    runtimes = asked.readings.runtimes
+    return {
+        "label": "Agents’ jobs over within a minute",
+        "value": formats.percent(runtimes[Actor.AGENT].share_within(60)),
+        "url": asked.jobs_url(actor=Actor.AGENT, max_elapsed_s="60", by="end"),
+        "of": f"people {formats.percent(runtimes[Actor.HUMAN].share_within(60))}",
+    }
+
+
+def harness_rows(asked: Asked) -> list[dict[str, Any]]:
+    """Return one row a harness: its part of agents' total, measure by measure."""
+    loads = asked.readings.harnesses
+    wholes = {measure: sum(getattr(load, measure) for load in loads) for measure, _, _ in MEASURES}
+    return [
+        {
+            "name": load.name,
+            "url": asked.jobs_url(actor=Actor.AGENT, harness=load.harness or "unknown"),
+            "cells": [
+                {
+                    "label": label,
+                    "share": formats.share_of(getattr(load, measure), wholes[measure]),
+                    "amount": formats.short(amount(measure, getattr(load, measure))),
+                }
+                for measure, label, _ in MEASURES
+            ],
+        }
+        for load in loads
+    ]
+
+
+def harness_title(asked: Asked) -> str:
+    """Say which harness leads."""
+    loads = asked.readings.harnesses
+    if not loads:
+        return "No agent submitted a job in this period"
+    leads = all(max(loads, key=lambda load: getattr(load, measure)) is loads[0] for measure, _, _ in MEASURES)
+    return f"{loads[0].name} leads every measure" if leads else f"{loads[0].name} submits most"
+
+
+def lab_rows(asked: Asked) -> list[dict[str, Any]]:
+    """Return the labs with most agents' submissions, and the rest in one row."""
+    return [
+        {
+            "load": load,
+            "url": asked.jobs_url(lab=load.key) if load.key else "",
+            "agents_url": asked.jobs_url(lab=load.key, actor=Actor.AGENT) if load.key else "",
+        }
+        for load in asked.readings.labs.all_rows
+    ]
+
+
+def lab_title(asked: Asked) -> str:
+    """Say how concentrated agents' jobs are."""
+    loads = asked.readings.labs.all_rows
+    whole = sum(load.agent.submissions for load in loads)
+    running, needed = 0, 0
+    for load in loads:
+        running, needed = running + load.agent.submissions, needed + 1
+        if whole and running * 2 >= whole:
+            number = NUMBER_WORDS.get(needed, str(needed)).capitalize()
+            return (
+                f"{number} labs submit half of agents’ jobs" if needed > 1 else "One lab submits half of agents’ jobs"
+            )
+    return "Labs by agents’ submissions"
+
+
+def week_words(asked: Asked) -> dict[str, str]:
+    """Return the finding about working hours, and its two shares."""
+    week = asked.readings.week
+    agents, people = week.outside_share(Actor.AGENT), week.outside_share(Actor.HUMAN)
+    more = agents is not None and people is not None and agents > people + 0.1
+    return {
+        "title": "Agents keep working through nights and weekends" if more else "When agents and people submit",
+        "agents": formats.percent(agents),
+        "people": formats.percent(people),
+    }
+
+
+def deck(asked: Asked) -> dict[str, str]:
+    """Return the facts of the page's context line."""
+    totals = asked.readings.totals
+    return {
+        "cluster": asked.scope.cluster.name,
+        "period": period_words(asked.scope.period),
+        "people": formats.count(totals.people),
+        "jobs": formats.count(totals.submissions),
+        "jobs_url": asked.jobs_url(),
+        "core_hours": formats.short(totals.core_hours),
+        "gpu_hours": formats.short(totals.gpu_hours),
+    }

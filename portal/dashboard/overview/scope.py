@@ -1,0 +1,93 @@
+"""What the Overview is asked for by its address: cluster, period, definition of an agent."""
+
+from dataclasses import dataclass
+from datetime import date
+from urllib.parse import urlencode
+
+from django.db.models import Max
+
+from portal.core.errors import NotFound
+from portal.dashboard.formats import date_range
+from principals import permissions
+from principals.models import Cluster
+from principals.web import PageRequest
+from telemetry.figures import Readings
+from telemetry.models import RollupDay
+from telemetry.selectors import Definition, Period, Scope
+
+DAYS = {"7": 7, "30": 30, "90": 90}
+MONTHS_OFFERED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The scope asked for, its readings, and how to say and repeat it."""
+
+    readings: Readings
+    definition: Definition
+    period_key: str
+
+    @property
+    def scope(self) -> Scope:
+        return self.readings.scope
+
+    @property
+    def query(self) -> str:
+        """The query string that asks for the same again."""
+        return urlencode(
+            {"cluster": self.scope.cluster.name, "period": self.period_key, "definition": self.definition.value}
+        )
+
+    def jobs_url(self, **filters: str) -> str:
+        """Return the job list's address with the filters of this scope and more."""
+        return "/jobs/?" + urlencode(self.scope.query | filters)
+
+
+def read(request: PageRequest) -> Asked | None:
+    """Read the address; None where no cluster has data. Errors: `NotFound` for an unknown cluster."""
+    permissions.require(request.actor, "facility.look", remedy="My lab shows what is yours.")
+    cluster = _cluster(request.GET.get("cluster", ""))
+    if cluster is None:
+        return None
+    key = request.GET.get("period", "30")
+    period = Period.parse_month(key) if "-" in key else _last_days(cluster, DAYS.get(key, 30))
+    wanted = request.GET.get("definition", "")
+    definition = Definition(wanted) if wanted in Definition.__members__.values() else Definition.ACCOUNT
+    return Asked(Readings(Scope(request.actor, cluster, period)), definition, key)
+
+
+def _cluster(name: str) -> Cluster | None:
+    if name:
+        found = Cluster.objects.filter(name=name).first()
+        if found is None:
+            raise NotFound(f"No cluster is called {name[:40]}.")
+        return found
+    newest = RollupDay.objects.order_by("-day").values_list("cluster", flat=True).first()
+    return Cluster.objects.filter(pk=newest).first() if newest else None
+
+
+def _last_days(cluster: Cluster, days: int) -> Period:
+    """Return the last days that have data: a log of last year is shown, not an empty present."""
+    last: date | None = RollupDay.objects.filter(cluster=cluster).aggregate(last=Max("day"))["last"]
+    today = Period.last_days(days)
+    if last is None or last >= today.first:
+        return today
+    return Period(date.fromordinal(last.toordinal() - days + 1), last)
+
+
+def choices(asked: Asked) -> dict[str, list[tuple[str, str]]]:
+    """Return the options of the page's three selects."""
+    months = RollupDay.objects.filter(cluster=asked.scope.cluster).dates("day", "month", order="DESC")
+    return {
+        "clusters": [(name, name) for name in Cluster.objects.order_by("name").values_list("name", flat=True)],
+        "periods": [
+            *((key, f"Last {days} days") for key, days in DAYS.items()),
+            *((f"{month:%Y-%m}", f"{month:%B %Y}") for month in months[:MONTHS_OFFERED]),
+        ],
+        "definitions": [("account", "Account had agent sessions"), ("job", "Job fell into an agent session")],
+    }
+
+
+def period_words(period: Period) -> str:
+    """Say a period."""
+    return date_range(period.first, period.last)

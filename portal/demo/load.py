@@ -1,0 +1,59 @@
+"""Load the demo facility into an empty database, through the services that real data comes through."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from random import Random
+
+from django.conf import settings
+from django.db import transaction
+
+from portal.core import clock
+from portal.core.errors import Conflict
+from portal.demo import agents, cast, memory, people, policies, security, telemetry
+from portal.demo.facility import Facility, build_facility
+from portal.demo.history import Stage, play
+from portal.demo.plan import DAYS
+from principals.models import Cluster, Lab, User
+from telemetry import services as telemetry_services
+
+Say = Callable[[str], object]
+
+
+def find_demo() -> Cluster | None:
+    """Return the demo's cluster, None where nothing is loaded. Errors: `Conflict` where anything is real."""
+    for model in (Cluster, User, Lab):
+        real = model.objects.filter(is_demo=False).order_by("pk").first()
+        if real is not None:
+            raise Conflict(
+                f"This database holds real data ({model._meta.verbose_name} {real}), so no demo is mixed into it.",
+                code="not_a_demo", remedy="Point GATEHOUSE_DATA or DATABASE_URL at an empty one.",
+            )  # fmt: skip
+    return Cluster.objects.filter(name=cast.CLUSTER).first()
+
+
+def load_demo(*, seed: int, now: datetime, jobs: int, say: Say) -> Facility:
+    """Make the whole facility as it stands at `now`, or nothing: one transaction, on a database nobody else uses yet.
+
+    The same seed, instant and number of jobs give the same facility. Errors: `Conflict` where anything is loaded.
+    """
+    if find_demo() is not None:
+        raise Conflict("The demo facility is there already.", code="demo_exists")
+    now = now.replace(microsecond=0)
+    say(f"Thinking up {jobs:,} jobs of {len(cast.LAB_OF)} people in {len(cast.LABS)} labs …")
+    facility = build_facility(seed=seed, now=now, zone=settings.FACILITY_TIME_ZONE, jobs=jobs)
+    start = now - timedelta(days=DAYS)
+    with transaction.atomic():
+        with clock.at(start):
+            cluster = people.make_people()
+        stage = Stage(cluster, start, now, Random(seed))
+        say("Registering agents, asking for trials, reporting findings, declaring sessions …")
+        stories = (agents, policies, memory, security)
+        play([act for app in stories for act in app.acts(stage)])
+        with clock.at(now):
+            telemetry.declare_all(stage, facility)
+        say(f"Storing {len(facility.records):,} job records, day by day …")
+        play(telemetry.acts(stage, facility))
+        say("Computing rollups …")
+        with clock.at(now):
+            telemetry_services.catch_up(cluster=cluster)
+    return facility

@@ -1,0 +1,40 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from portal.core.errors import DomainError
+from portal.reports import pages, services
+from principals.actors import SYSTEM_ACTOR
+from principals.models import Cluster
+from telemetry.selectors import Period
+
+
+class Command(BaseCommand):
+    help = "Write a month's agent-load report: the published one, or as the data are now."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--cluster", required=True)
+        parser.add_argument("--month", required=True, help="as 2026-07")
+        parser.add_argument("--format", choices=["json", "csv", "html"], default="json")
+        parser.add_argument("--output", type=Path, help="a file; without it, standard output")
+        parser.add_argument("--fresh", action="store_true", help="measure now, even where a version is published")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        cluster = Cluster.objects.filter(name=options["cluster"]).first()
+        if cluster is None:
+            known = ", ".join(Cluster.objects.values_list("name", flat=True)) or "none"
+            raise CommandError(f"There is no cluster {options['cluster']!r}; known: {known}.")
+        try:
+            period = Period.parse_month(options["month"])
+            content = services.current_content(
+                actor=SYSTEM_ACTOR, cluster=cluster, period=period, fresh=options["fresh"]
+            )
+        except DomainError as error:
+            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+        text = pages.write(content, options["format"])
+        if options["output"]:
+            options["output"].write_text(text, encoding="utf-8")
+            self.stderr.write(f"Wrote {options['output']}.")
+        else:
+            self.stdout.write(text)

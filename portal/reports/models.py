@@ -1,0 +1,75 @@
+"""Monthly reports as they were drafted and published."""
+
+import hashlib
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+
+from portal.core import audit, clock
+from principals.actors import Actor
+from principals.models import Cluster
+
+
+def digest_of(content: object) -> str:
+    """Return the SHA-256 of a report's content in its one canonical JSON text."""
+    return hashlib.sha256(audit.canonical(content).encode()).hexdigest()
+
+
+class ReportQuerySet(models.QuerySet["Report"]):
+    """Reports, as somebody may see them."""
+
+    def visible_to(self, actor: Actor) -> Self:
+        """Those who look at the whole facility see all, other people what is published, agents none."""
+        if actor.sees_facility:
+            return self
+        return self.filter(state=Report.State.PUBLISHED) if actor.is_person else self.none()
+
+
+class Report(models.Model):
+    """One version of a cluster's month. A draft may be rebuilt; what was published never changes again.
+
+    `content` is `portal.reports.monthly.Content` as JSON, `digest` its SHA-256.
+    """
+
+    class State(models.TextChoices):
+        DRAFT = "draft", "Draft"
+        PUBLISHED = "published", "Published"
+        SUPERSEDED = "superseded", "Superseded"
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")
+    month = models.DateField()  # its first day
+    version = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=12, choices=State.choices, default=State.DRAFT)
+    content = models.JSONField()
+    digest = models.CharField(max_length=64)
+    built = models.DateTimeField(default=clock.now)
+    built_by = models.CharField(max_length=150)
+    published = models.DateTimeField(null=True, blank=True)
+    published_by = models.CharField(max_length=150, default="", blank=True)
+
+    objects = ReportQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-month", "cluster", "-version"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "month", "version"], name="reports_report_version"),
+            models.UniqueConstraint(
+                fields=["cluster", "month"], condition=Q(state="draft"), name="reports_report_draft"
+            ),
+            models.UniqueConstraint(
+                fields=["cluster", "month"], condition=Q(state="published"), name="reports_report_published"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.month:%Y-%m} version {self.version}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("report", kwargs={"cluster": self.cluster.name, "month": f"{self.month:%Y-%m}"})
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether the content still is what its digest was taken of."""
+        return digest_of(self.content) == self.digest

@@ -1,0 +1,159 @@
+"""The monthly agent-load report: an immutable structure made of named figures, and its rows as a flat table."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.conf import settings
+
+from telemetry import figures
+from telemetry.figures import Figure, Measured, Number, Readings, Section
+from telemetry.selectors import MIN_PEOPLE, Definition, Scope
+
+SCHEMA = 1
+# The list of jobs that every figure opens (`telemetry.figures.drill_query`).
+JOBS = "/jobs/?"
+LIMITS = (
+    "Agent users and others are different people; not every difference is caused by agents.",
+    "Agents and people share accounts: attribution is inferred, and what is not attributed is always shown.",
+    "Days and months are UTC; hours of the week are the facility’s.",
+    f"Rows about fewer than {MIN_PEOPLE} people are not published by themselves.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPart:
+    key: str
+    title: str
+    unit: str
+    adds_up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RowPart:
+    key: str
+    label: str
+    values: tuple[Number | None, ...]
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class FigurePart:
+    """A figure as the report holds it; `needs` is set where it is not measured yet."""
+
+    key: str
+    title: str
+    definition: str
+    population: str
+    unit: str
+    value: Number | None
+    unknown_share: float | None
+    note: str
+    needs: str
+    url: str
+    columns: tuple[ColumnPart, ...]
+    rows: tuple[RowPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionPart:
+    title: str
+    figures: tuple[FigurePart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A whole report. Equal data give an equal content, so that its digest says whether anything changed."""
+
+    schema: int
+    title: str
+    facility: str
+    zone: str
+    cluster: str
+    is_demo: bool
+    month: str
+    first: str
+    last: str
+    definitions: dict[str, str]
+    limits: tuple[str, ...]
+    sections: tuple[SectionPart, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the content as plain JSON values, floats to the last digit."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return found
+
+
+def build(scope: Scope) -> Content:
+    """Measure every figure over a month and put the report together. The rollups should be up to date."""
+    readings = Readings(scope)
+    period = scope.period
+    parts = [_part(figure, scope, figures.measure(key, readings)) for key, figure in figures.FIGURES.items()]
+    where = {part.key: figures.FIGURES[part.key].section for part in parts}
+    return Content(
+        schema=SCHEMA,
+        title=f"Agent load, {period.first:%B %Y}",
+        facility=settings.FACILITY_NAME,
+        zone=settings.FACILITY_TIME_ZONE,
+        cluster=scope.cluster.name,
+        is_demo=scope.cluster.is_demo,
+        month=f"{period.first:%Y-%m}",
+        first=period.first.isoformat(),
+        last=period.last.isoformat(),
+        definitions={definition.value: definition.sentence for definition in Definition},
+        limits=LIMITS,
+        sections=tuple(
+            SectionPart(section.value, tuple(part for part in parts if where[part.key] is section))
+            for section in Section
+        ),
+    )
+
+
+def _part(figure: Figure, scope: Scope, found: Measured | None) -> FigurePart:
+    measured = found or Measured(None)
+    return FigurePart(
+        key=figure.key,
+        title=figure.title,
+        definition=figure.definition,
+        population=figure.population,
+        unit=figure.unit.value,
+        value=measured.value,
+        unknown_share=measured.unknown_share,
+        note=measured.note,
+        needs=figure.needs,
+        url=_url(figures.drill_query(figure, scope)) if found else "",
+        columns=tuple(ColumnPart(c.key, c.title, c.unit.value, c.adds_up) for c in measured.columns),
+        rows=tuple(
+            RowPart(row.key, row.label, row.values, _url(figures.drill_query(figure, scope, row)))
+            for row in measured.rows
+        ),
+    )
+
+
+def _url(query: str) -> str:
+    return f"{JOBS}{query}" if query else ""
+
+
+FLAT_COLUMNS = (
+    "section", "figure", "title", "definition", "population", "row", "label", "column", "unit", "value", "note",
+)  # fmt: skip
+
+
+def flat_rows(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a line for each number: the headline (`column` is value), the share not attributed, each cell.
+
+    A figure that is not measured has one line, with what it needs as its note.
+    """
+    for section in content["sections"]:
+        for figure in section["figures"]:
+            names = ("title", "definition", "population")
+            head = {"section": section["title"], "figure": figure["key"]} | {name: figure[name] for name in names}
+            note = f"Not measured yet: needs {figure['needs']}" if figure["needs"] else figure["note"]
+            yield head | {"column": "value", "unit": figure["unit"], "value": figure["value"], "note": note}
+            if figure["unknown_share"] is not None:
+                yield head | {"column": "unknown_share", "unit": "share", "value": figure["unknown_share"]}
+            for row in figure["rows"]:
+                for column, value in zip(figure["columns"], row["values"], strict=True):
+                    place = {"row": row["key"], "label": row["label"], "column": column["key"], "unit": column["unit"]}
+                    yield head | place | {"value": value}

@@ -1,0 +1,12 @@
+"""The API of `telemetry`: what site automation sends, and the jobs an agent may read."""
+
+from ninja import Router
+
+from telemetry.api.ingest import router as ingest_router
+from telemetry.api.jobs import router as jobs_router
+
+router = Router()
+router.add_router("/ingest", ingest_router)
+router.add_router("/jobs", jobs_router)
+
+__all__ = ["router"]

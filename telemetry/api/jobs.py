@@ -1,0 +1,93 @@
+"""The jobs an agent may read: its owner's, and with `lab:read` its lab's without other people's names and words."""
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated
+
+from django.db.models import Q
+from django.http import HttpRequest
+from ninja import Query, Router
+from pydantic import AwareDatetime
+
+from portal.core.errors import Invalid, NotFound
+from portal.core.problems import answers
+from principals.actors import Actor
+from principals.auth import actor_of, requires
+from telemetry.engine.transitions import describe_outcome
+from telemetry.models import Job
+from telemetry.models.jobs import JobQuerySet
+from telemetry.schemas import JobOut, JobsOut
+
+router = Router()
+OTHER = "other"
+_CURSOR = re.compile(r"(\d{1,12})\.(\d{1,18})\Z", re.ASCII)
+
+
+@router.get("", auth=requires("jobs:read"), response=answers(200, JobsOut))
+def list_jobs(
+    request: HttpRequest,
+    state: Annotated[str, Query(max_length=16)] = "",
+    since: AwareDatetime | None = None,
+    campaign: Annotated[str, Query(max_length=100)] = "",
+    after: Annotated[str, Query(max_length=40)] = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> JobsOut:
+    """List jobs, newest submission first. `state` is a state of Slurm or `active`; `since` a time of submission."""
+    actor = actor_of(request)
+    jobs = _visible(actor)
+    if state:
+        jobs = jobs.active() if state == "active" else jobs.filter(state=state.upper())
+    if since is not None:
+        jobs = jobs.filter(submit__gte=since)
+    if campaign:
+        # A label is somebody's own words: an agent finds its owner's jobs by it, nobody else's.
+        jobs = jobs.filter(campaign=campaign, cluster_user__user=actor.user)
+    if after:
+        submit, pk = _read_cursor(after)
+        jobs = jobs.filter(Q(submit__lt=submit) | Q(submit=submit, pk__lt=pk))
+    found = list(jobs.order_by("-submit", "-pk")[: limit + 1])
+    last = found[limit - 1] if len(found) > limit else None
+    cursor = f"{int(last.submit.timestamp())}.{last.pk}" if last else None
+    return JobsOut(jobs=[show_job(job, actor) for job in found[:limit]], next=cursor)
+
+
+@router.get("/{cluster}/{raw_id}", auth=requires("jobs:read"), response=answers(200, JobOut))
+def get_job(request: HttpRequest, cluster: str, raw_id: int) -> JobOut:
+    """Return the newest record of a job by its raw job id (ids recycle, and a requeue makes a new record)."""
+    actor = actor_of(request)
+    found = _visible(actor).filter(cluster__name=cluster, raw_id=raw_id) if 0 <= raw_id < 2**63 else None
+    job = found.order_by("-submit").first() if found is not None else None
+    if job is None:
+        raise NotFound(
+            "There is no such job that you may see.", code="job_unknown",
+            remedy="Jobs show up as soon as the cluster's reader has seen them; an agent sees its owner's.",
+        )  # fmt: skip
+    return show_job(job, actor)
+
+
+def _visible(actor: Actor) -> JobQuerySet:
+    return Job.objects.visible_to(actor).select_related("cluster", "cluster_user", "account", "lab")
+
+
+def _read_cursor(text: str) -> tuple[datetime, int]:
+    match = _CURSOR.match(text)
+    if match is None:
+        raise Invalid("`after` is no cursor of ours.", code="cursor_malformed", remedy="Use `next` of the last page.")
+    return datetime.fromtimestamp(min(int(match[1]), 10**11), UTC), int(match[2])
+
+
+def show_job(job: Job, actor: Actor) -> JobOut:
+    """Return a job as `actor` may see it: of another person's job no name and no words that people wrote."""
+    own = actor.user is not None and job.cluster_user.user_id == actor.user.pk
+    return JobOut(
+        cluster=job.cluster.name, raw_id=job.raw_id, job_id=job.job_id, own=own,
+        user=job.cluster_user.login if own else OTHER, account=job.account.name if job.account else "",
+        lab=job.lab.name, partition=job.partition, qos=job.qos, state=job.state, reason=job.reason,
+        outcome=describe_outcome(job.state, job.exit_code or 0, job.exit_signal or 0),
+        submit=job.submit, start=job.start, end=job.end, elapsed_s=job.elapsed_s, timelimit_s=job.timelimit_s,
+        nodes=job.nodes, cpus=job.cpus, gpus=job.gpus, mem_bytes=job.mem_bytes, exit_code=job.exit_code,
+        exit_signal=job.exit_signal, actor=job.actor, actor_method=job.actor_method,
+        actor_confidence=job.actor_confidence, harness=job.harness,
+        campaign=job.campaign if own else "", job_name=job.job_name if own else "",
+        work_dir=job.work_dir if own else "", submit_line=job.submit_line if own else "",
+    )  # fmt: skip

@@ -1,0 +1,37 @@
+"""What telemetry announces, and what each announcement carries."""
+
+from typing import Final, TypedDict
+
+from telemetry.engine.transitions import ENDED, REQUEUED, RESUMED, STARTED, SUBMITTED, SUSPENDED
+
+JOB_EVENTS: Final = (SUBMITTED, STARTED, ENDED, REQUEUED, SUSPENDED, RESUMED)
+
+
+class JobNews(TypedDict):
+    """The facts of a job's change of state. Times: ISO 8601 UTC; `outcome` says state, exit code and signal in words,
+    `text` the change itself.
+
+    `user` is the login name: topics that carry these events are open to those who may see it.
+    """
+
+    job_id: str
+    raw_id: int
+    cluster: str
+    submit: str
+    state: str
+    old_state: str | None
+    reason: str
+    outcome: str
+    text: str
+    exit_code: int | None
+    exit_signal: int | None
+    elapsed_s: int
+    nodes: int
+    cpus: int
+    gpus: int
+    partition: str
+    actor: str
+    harness: str
+    user: str
+    lab: str
+    campaign: str

@@ -1,0 +1,24 @@
+"""Named figures: what each says, over whom, and the rows behind it. Every page and report takes its numbers here."""
+
+from telemetry.figures import behaviour, load, missing
+from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit, drill_query
+from telemetry.figures.readings import Readings
+
+__all__ = [
+    "FIGURES", "Column", "Figure", "Measured", "Number", "Readings", "Row", "Section", "Unit", "drill_query", "measure",
+]  # fmt: skip
+
+FIGURES: dict[str, Figure] = {figure.key: figure for figure in (*load.FIGURES, *behaviour.FIGURES, *missing.FIGURES)}
+
+_FACILITY_ONLY = "Measured for the whole facility only."
+
+
+def measure(key: str, readings: Readings) -> Measured | None:
+    """Measure a figure; None where it is not measured yet (its `needs` says why). An unknown key raises KeyError."""
+    figure = FIGURES[key]
+    if figure.measure is None:
+        return None
+    scope = readings.scope
+    if figure.facility_only and (scope.lab is not None or not scope.actor.sees_facility):
+        return Measured(None, note=_FACILITY_ONLY)
+    return figure.measure(readings)

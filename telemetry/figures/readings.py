@@ -1,0 +1,53 @@
+"""Each selector's answer for one scope, read once and shared by every figure that is made of it."""
+
+from functools import cached_property
+
+from telemetry import selectors
+from telemetry.selectors import Definition, Scope
+
+
+class Readings:
+    """Read lazily; all figures of one page or report take the same instance, so that they agree."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    @cached_property
+    def totals(self) -> selectors.Totals:
+        return selectors.totals(self.scope)
+
+    @cached_property
+    def by_actor(self) -> dict[str, selectors.Totals]:
+        return selectors.totals_by_actor(self.scope)
+
+    @cached_property
+    def shares(self) -> dict[Definition, selectors.Shares]:
+        return {definition: selectors.shares(self.scope, definition) for definition in Definition}
+
+    @cached_property
+    def harnesses(self) -> list[selectors.HarnessLoad]:
+        return selectors.by_harness(self.scope)
+
+    @cached_property
+    def labs(self) -> selectors.GroupLoads:
+        return selectors.by_lab(self.scope)
+
+    @cached_property
+    def partitions(self) -> selectors.GroupLoads:
+        return selectors.by_partition(self.scope)
+
+    @cached_property
+    def days(self) -> list[selectors.DayLoad]:
+        return selectors.by_day(self.scope)
+
+    @cached_property
+    def week(self) -> selectors.HourOfWeek:
+        return selectors.hour_of_week(self.scope)
+
+    @cached_property
+    def runtimes(self) -> dict[str, selectors.Runtimes]:
+        return selectors.runtimes(self.scope)
+
+    @cached_property
+    def ages(self) -> dict[str, selectors.SessionAges]:
+        return selectors.session_ages(self.scope)

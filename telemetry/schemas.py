@@ -1,0 +1,127 @@
+"""What the API of `telemetry` takes and says."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from ninja import Field, Schema
+from pydantic import AwareDatetime
+
+
+class BatchOut(Schema):
+    """A batch of records: how far it is and what became of each record."""
+
+    id: UUID
+    kind: str
+    cluster: str
+    format: str
+    source: str
+    state: str
+    error: str
+    created: datetime
+    started: datetime | None
+    finished: datetime | None
+    bytes_total: int | None
+    bytes_done: int
+    rows: int
+    created_rows: int
+    updated_rows: int
+    duplicate_rows: int
+    late_rows: int
+    rejected_rows: int
+    step_rows: int
+    redactions: int
+    reasons: dict[str, int]
+
+
+class QuarantinedOut(Schema):
+    """A record that was set aside."""
+
+    id: int
+    line: int
+    reason: str
+    detail: str
+    raw: str
+
+
+class QuarantineOut(Schema):
+    """A page of records that were set aside; `next` is the `after` of the next page, null at the end."""
+
+    rows: list[QuarantinedOut]
+    next: int | None
+
+
+class SessionIn(Schema):
+    """A session on a host under a login name: of an agent's harness, or of a person at a shell (`harness` null)."""
+
+    host: str = Field(max_length=200)
+    user: str = Field(max_length=200)
+    harness: str | None = Field(default=None, max_length=100)
+    kind: Literal["agent", "interactive"] | None = None
+    start: AwareDatetime
+    end: AwareDatetime | None = None
+    campaign: str = Field(default="", max_length=200)
+
+
+class SessionsIn(Schema):
+    """Sessions of one cluster, a thousand at most."""
+
+    cluster: str
+    sessions: list[SessionIn] = Field(min_length=1, max_length=1000)
+
+
+class SessionResult(Schema):
+    """What became of one session, in the order of what was sent."""
+
+    outcome: str = Field(description="created, changed, unchanged or rejected")
+    reason: str = ""
+
+
+class SessionsOut(Schema):
+    """What became of each session, and how many jobs they changed the attribution of."""
+
+    results: list[SessionResult]
+    jobs_changed: int
+
+
+class JobOut(Schema):
+    """A job. Times are UTC, null where there is none yet. `user` is `other` where it is not the caller's own."""
+
+    cluster: str
+    raw_id: int
+    job_id: str
+    user: str
+    own: bool
+    account: str
+    lab: str
+    partition: str
+    qos: str
+    state: str
+    reason: str
+    outcome: str
+    submit: datetime
+    start: datetime | None
+    end: datetime | None
+    elapsed_s: int
+    timelimit_s: int | None
+    nodes: int
+    cpus: int
+    gpus: int
+    mem_bytes: int | None
+    exit_code: int | None
+    exit_signal: int | None
+    actor: str
+    actor_method: str
+    actor_confidence: float
+    harness: str
+    campaign: str
+    job_name: str
+    work_dir: str
+    submit_line: str
+
+
+class JobsOut(Schema):
+    """A page of jobs, newest submission first; `next` is the `after` of the next page, null at the end."""
+
+    jobs: list[JobOut]
+    next: str | None

@@ -1,0 +1,38 @@
+"""Small cells: a row about fewer than five people is never shown by itself (DESIGN, "Privacy").
+
+Such rows are added up in one rest, so that the rows of a table still sum to its total. Were the rest itself about fewer
+than five people, its sum could be had by subtraction: then the smallest row that may be shown goes into it too.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+MIN_PEOPLE = 5
+REASON = f"Fewer than {MIN_PEOPLE} people: shown only in the rest."
+
+
+class Cell(Protocol):
+    """A row with the number of people it is about."""
+
+    @property
+    def people(self) -> int: ...
+
+
+C = TypeVar("C", bound=Cell)
+
+
+def withhold(rows: Sequence[C], *, limit: int, people_in: Callable[[Sequence[C]], int]) -> tuple[list[C], list[C]]:
+    """Part rows, given in order of weight, into those shown (at most `limit`) and those that go into the rest.
+
+    `people_in` counts the people behind several rows, each once. Either list may be empty.
+    """
+    shown = [row for row in rows if row.people >= MIN_PEOPLE][:limit]
+    rest = [row for row in rows if row not in shown]
+    if rest and shown and people_in(rest) < MIN_PEOPLE:
+        rest.insert(0, shown.pop())
+    return shown, rest
+
+
+def enough(people: int) -> bool:
+    """Say whether a cell about that many people may be shown; an empty one may."""
+    return people == 0 or people >= MIN_PEOPLE

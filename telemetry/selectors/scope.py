@@ -1,0 +1,141 @@
+"""What a figure is asked of: a cluster, a period of whole UTC days, perhaps a lab, and who asks."""
+
+import calendar
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+from typing import Any, Self
+
+from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
+
+from portal.core import clock
+from portal.core.errors import Invalid
+from principals.actors import Actor as Principal
+from principals.models import AgentSession, Cluster, Lab
+from telemetry.models import Actor, RollupDay
+
+
+class Definition(StrEnum):
+    """What is counted as an agent's."""
+
+    JOB = "job"
+    ACCOUNT = "account"
+
+    @property
+    def sentence(self) -> str:
+        """Say the definition in words."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Definition.JOB: "A job is an agent's when it was attributed to an agent session of its user at its submit time; "
+    "an agent user has at least one such job in the period.",
+    Definition.ACCOUNT: "An account is an agent user's when it had an agent session or an agent's job in the period, "
+    "and then all its jobs count; accounts without any session or attributed job are not attributed.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Whole UTC days, both ends included."""
+
+    first: date
+    last: date
+
+    def __post_init__(self) -> None:
+        if self.last < self.first:
+            raise Invalid(f"The period ends ({self.last}) before it begins ({self.first}).", code="period")
+
+    @classmethod
+    def month(cls, year: int, month: int) -> Self:
+        """Return a calendar month."""
+        return cls(date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1]))
+
+    @classmethod
+    def parse_month(cls, text: str) -> Self:
+        """Read `2026-07`. Raises `Invalid` for anything else."""
+        try:
+            at = datetime.strptime(text, "%Y-%m")
+        except ValueError:
+            raise Invalid(f"{text[:20]!r} is no month.", code="month", remedy="Write it as 2026-07.") from None
+        return cls.month(at.year, at.month)
+
+    @classmethod
+    def last_days(cls, days: int) -> Self:
+        """Return the last `days` days, today included."""
+        today = clock.now().date()
+        return cls(today - timedelta(days=days - 1), today)
+
+    @property
+    def days(self) -> list[date]:
+        """Every day of the period, in order."""
+        return [self.first + timedelta(days=n) for n in range((self.last - self.first).days + 1)]
+
+    @property
+    def starts(self) -> datetime:
+        """The first instant."""
+        return datetime(self.first.year, self.first.month, self.first.day, tzinfo=UTC)
+
+    @property
+    def ends(self) -> datetime:
+        """The first instant behind it."""
+        return self.starts + timedelta(days=len(self.days))
+
+    def previous(self) -> Self:
+        """Return as many days right before; for a whole month the month before."""
+        before = self.first - timedelta(days=1)
+        if self == self.month(self.first.year, self.first.month):
+            return self.month(before.year, before.month)
+        return replace(self, first=self.first - timedelta(days=len(self.days)), last=before)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose jobs, where and when, as `actor` may see them."""
+
+    actor: Principal
+    cluster: Cluster
+    period: Period
+    lab: Lab | None = None
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The filters of the job list that show this scope's jobs."""
+        lab = {"lab": self.lab.name} if self.lab else {}
+        period = {"from": self.period.first.isoformat(), "to": self.period.last.isoformat()}
+        return {"cluster": self.cluster.name, **period, **lab}
+
+    def within(self, period: Period) -> "Scope":
+        """Return the same scope in another period."""
+        return replace(self, period=period)
+
+    def rollups(self) -> QuerySet[RollupDay]:
+        """Return the daily rollups in scope."""
+        rows = RollupDay.objects.visible_to(self.actor).filter(
+            cluster=self.cluster, day__gte=self.period.first, day__lte=self.period.last
+        )
+        return rows.filter(lab=self.lab) if self.lab else rows
+
+    def users_of(self, kind: AgentSession.Kind, actor: Actor) -> Q:
+        """Build the condition that a login name had a session of that kind, or a job of that actor, in the period."""
+        sessions = AgentSession.objects.visible_to(self.actor).filter(
+            Q(ended=None) | Q(ended__gte=self.period.starts),
+            cluster=self.cluster,
+            kind=kind,
+            started__lt=self.period.ends,
+        )
+        jobs = self.rollups().filter(actor=actor)
+        return Q(cluster_user__in=sessions.values("cluster_user")) | Q(cluster_user__in=jobs.values("cluster_user"))
+
+    def attributed(self, definition: Definition) -> QuerySet[Any, Any]:
+        """Return the daily rollups with `who`: agent, human or unknown under a definition."""
+        if definition is Definition.JOB:
+            return self.rollups().annotate(who=F("actor"))
+        return self.rollups().annotate(
+            who=Case(
+                When(self.users_of(AgentSession.Kind.AGENT, Actor.AGENT), then=Value(Actor.AGENT.value)),
+                When(self.users_of(AgentSession.Kind.INTERACTIVE, Actor.HUMAN), then=Value(Actor.HUMAN.value)),
+                default=Value(Actor.UNKNOWN.value),
+                output_field=CharField(),
+            )
+        )

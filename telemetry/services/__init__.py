@@ -1,0 +1,34 @@
+"""Verbs of `telemetry`, called through this module: `telemetry_services.ingest_file(actor=…, …)`."""
+
+from telemetry.services.ingest import (
+    Progress,
+    RecordStream,
+    accept_upload,
+    count_reasons,
+    ingest_file,
+    ingest_records,
+    require_cluster,
+    run_batch,
+    sweep,
+)
+from telemetry.services.rollups import catch_up, mark_dirty, refresh, touched_days
+from telemetry.services.sessions import Declared, SessionOutcome, declare_sessions
+
+__all__ = [
+    "Declared",
+    "Progress",
+    "RecordStream",
+    "SessionOutcome",
+    "accept_upload",
+    "catch_up",
+    "count_reasons",
+    "declare_sessions",
+    "ingest_file",
+    "ingest_records",
+    "mark_dirty",
+    "refresh",
+    "require_cluster",
+    "run_batch",
+    "sweep",
+    "touched_days",
+]

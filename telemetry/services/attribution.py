@@ -1,0 +1,125 @@
+"""Who submitted each job, from the sessions that are known: the same answer whichever arrives first."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import Q
+
+from portal.core import clock
+from principals.models import AgentSession, Cluster
+from telemetry.engine.attribution import CLOCK_SLACK_S, UNKNOWN, Attribution, Kind, Matcher, Session
+from telemetry.engine.touched import Footprint, as_date, touched_days
+from telemetry.models import Job
+from telemetry.services import rollups
+
+OWN_CAMPAIGN = "campaign"  # the key in `Job.extra` under which a job keeps the label it came with
+_CHUNK = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Submit times of one user's jobs, both ends inclusive, UTC epoch seconds; `last_s` None: without end."""
+
+    user_id: int
+    first_s: int
+    last_s: int | None
+
+
+class Attributor:
+    """Attributes jobs of some users, submitted within some time, from sessions loaded in one query."""
+
+    def __init__(self, cluster: Cluster, user_ids: Collection[int], first_s: int, last_s: int | None) -> None:
+        found = AgentSession.objects.filter(cluster=cluster, cluster_user_id__in=user_ids)
+        found = found.filter(Q(ended=None) | Q(ended__gte=first_s - CLOCK_SLACK_S))
+        if last_s is not None:
+            found = found.filter(started__lte=last_s + CLOCK_SLACK_S)
+        self._campaigns: dict[int, str] = {}
+        self._matcher = Matcher([self._session(row) for row in found.order_by("id").iterator()])
+
+    def _session(self, row: AgentSession) -> Session:
+        if row.campaign:
+            self._campaigns[row.pk] = row.campaign
+        kind: Kind = "agent" if row.kind == AgentSession.Kind.AGENT else "interactive"
+        end_s = int(row.ended.timestamp()) if row.ended else None
+        user, start_s = str(row.cluster_user_id), int(row.started.timestamp())
+        return Session(row.pk, user, kind, row.harness, row.host, start_s, end_s)
+
+    def attribute(self, user_id: int, submit_s: int, own_campaign: str) -> tuple[Attribution, str]:
+        """Return who submitted a job, and its campaign: its own label, else that of the session it came from."""
+        found = self._matcher.attribute(user=str(user_id), submit_s=submit_s)
+        if found is UNKNOWN or own_campaign or found.session_id is None:
+            return found, own_campaign
+        return found, self._campaigns.get(found.session_id, "")
+
+
+_READ = (
+    "id", "submit", "start", "usage_end", "elapsed_s", "array_tasks", "lab_id", "partition", "qos", "nodes", "cpus",
+    "gpus", "actor", "harness", "actor_method", "actor_confidence", "session_id", "campaign", "extra",
+)  # fmt: skip
+_UPDATE = (
+    "UPDATE telemetry_job SET actor = %s, harness = %s, actor_method = %s, actor_confidence = %s, session_id = %s, "
+    "campaign = %s, changed = %s WHERE id = %s"
+)
+
+
+def reattribute(*, cluster: Cluster, windows: Sequence[Window]) -> int:
+    """Attribute anew the jobs that sessions touched; return how many changed. Call it inside a transaction.
+
+    Marks the days of each changed job for recomputation.
+    """
+    return sum(_reattribute_window(cluster, window) for window in _merged(windows))
+
+
+def _merged(windows: Sequence[Window]) -> list[Window]:
+    """Join overlapping windows of a user, so that each job is looked at once."""
+    merged: list[Window] = []
+    for window in sorted(windows, key=lambda each: (each.user_id, each.first_s)):
+        last = merged[-1] if merged else None
+        if last is None or last.user_id != window.user_id or (last.last_s is not None and last.last_s < window.first_s):
+            merged.append(window)
+            continue
+        ends = (last.last_s, window.last_s)
+        end = None if None in ends else max(end for end in ends if end is not None)
+        merged[-1] = Window(last.user_id, last.first_s, end)
+    return merged
+
+
+def _reattribute_window(cluster: Cluster, window: Window) -> int:
+    jobs = Job.objects.filter(cluster=cluster, cluster_user_id=window.user_id, submit__gte=window.first_s)
+    if window.last_s is not None:
+        jobs = jobs.filter(submit__lte=window.last_s)
+    attributor: Attributor | None = None
+    changed, start = 0, 0
+    while rows := list(jobs.filter(id__gt=start).order_by("id").only(*_READ)[:_CHUNK]):
+        start = rows[-1].pk
+        attributor = attributor or Attributor(cluster, [window.user_id], window.first_s, window.last_s)
+        changed += _reattribute_rows(cluster, window.user_id, rows, attributor)
+    return changed
+
+
+def _reattribute_rows(cluster: Cluster, user_id: int, rows: Sequence[Job], attributor: Attributor) -> int:
+    updates, pairs, now_s = [], set[tuple[int, int]](), clock.now_s()
+    for job in rows:
+        submit_s = int(job.submit.timestamp())
+        found, campaign = attributor.attribute(user_id, submit_s, str(job.extra.get(OWN_CAMPAIGN, "")))
+        new = (found.actor, found.harness, found.method, found.confidence, found.session_id, campaign)
+        old = (job.actor, job.harness, job.actor_method, job.actor_confidence, job.session_id, job.campaign)
+        if new == old:
+            continue
+        updates.append((*new, now_s, job.pk))
+        if new[:2] != old[:2]:
+            footprint = footprint_of(job, user_id)
+            pairs |= touched_days(None, footprint)
+    if updates:
+        with connection.cursor() as cursor:
+            cursor.executemany(_UPDATE, updates)
+        rollups.mark_dirty(cluster, {(as_date(day), user) for day, user in pairs})
+    return len(updates)
+
+
+def footprint_of(job: Job, user_id: int) -> Footprint:
+    """Return where a stored job counts."""
+    start = int(job.start.timestamp()) if job.start else None
+    end = int(job.usage_end.timestamp()) if job.usage_end else None
+    return Footprint(user_id, int(job.submit.timestamp()), start, end, job.elapsed_s, ())

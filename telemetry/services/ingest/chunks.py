@@ -1,0 +1,178 @@
+"""One chunk, one transaction: jobs, quarantined rows, days to recompute, news, and the batch's place and counts."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, get_args
+
+from django.db import transaction
+from django.db.models import F
+
+from portal.core import clock, live
+from principals.models import Cluster
+from telemetry.engine.redaction import redact_record
+from telemetry.engine.reports import Known, Verdict, judge_report
+from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected, content_digest
+from telemetry.engine.touched import as_date, touched_days
+from telemetry.models import IngestBatch
+from telemetry.services import rollups
+from telemetry.services.attribution import Attributor
+from telemetry.services.ingest import news, quarantine, rows
+from telemetry.services.ingest.feed import Counts, Feed, Ids, redaction_key
+from telemetry.services.ingest.reading import Chunk
+
+LEASE: Final = timedelta(seconds=60)
+
+
+class LeaseLost(Exception):
+    """Another process took the batch over: what we had in hand was not written."""
+
+
+@dataclass(slots=True)
+class _Prepared:
+    """A chunk before its transaction: records redacted and digested, the rest counted."""
+
+    records: list[tuple[JobRecord, int]] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+
+
+def prepare(outcomes: Iterable[Outcome], *, first_line: int) -> _Prepared:
+    """Redact and digest what will be stored; this needs no database and holds no lock."""
+    prepared, key = _Prepared(), redaction_key()
+    for outcome in outcomes:
+        if isinstance(outcome, JobRecord):
+            if misfit := rows.find_misfit(outcome):
+                prepared.rejected.append(Rejected(first_line, "out_of_range", misfit, repr(outcome[:6])))
+                continue
+            record, secrets = redact_record(outcome, key=key)
+            prepared.counts.redactions += secrets
+            # Digested as stored: a digest of the text as it came would let a secret be guessed.
+            digest = int.from_bytes(content_digest(record), "big", signed=True)
+            prepared.records.append((record, digest))
+        elif isinstance(outcome, Rejected):
+            prepared.rejected.append(outcome)
+        else:
+            prepared.counts.step_rows += 1
+    prepared.counts.rejected_rows = len(prepared.rejected)
+    return prepared
+
+
+def write_chunk(feed: Feed, chunk: Chunk) -> Counts:
+    """Write a chunk and move the batch on, or nothing at all. Errors: `LeaseLost`, those of the database."""
+    prepared = prepare(chunk.outcomes, first_line=feed.batch.line)
+    counts = prepared.counts
+    with transaction.atomic():
+        # Jobs and sessions of a cluster are written one after the other, so that each sees the other's rows.
+        Cluster.objects.select_for_update(no_key=True).get(pk=feed.cluster.pk)
+        _Writer(feed, prepared).write()
+        counts.redactions += quarantine.set_aside(feed.batch, prepared.rejected, before=feed.batch.rejected_rows)
+        lease = _move_on(feed, chunk, counts)
+    feed.lease = lease
+    batch = feed.batch
+    batch.offset, batch.line, batch.header = chunk.place.offset, chunk.place.line, chunk.place.header
+    for name, number in counts.as_dict().items():
+        setattr(batch, name, getattr(batch, name) + number)
+    return counts
+
+
+def _move_on(feed: Feed, chunk: Chunk, counts: Counts) -> datetime:
+    """Note place, counts and a longer lease; the row decides whether the batch is still ours."""
+    lease = clock.now() + LEASE
+    held = IngestBatch.objects.filter(
+        pk=feed.batch.pk, state=IngestBatch.State.RUNNING, leased_until=feed.lease, offset=feed.batch.offset
+    )
+    moved = held.update(
+        offset=chunk.place.offset,
+        line=chunk.place.line,
+        header=chunk.place.header,
+        leased_until=lease,
+        attempts=0,  # attempts since the last progress
+        **{name: F(name) + number for name, number in counts.as_dict().items()},
+    )
+    if not moved:
+        raise LeaseLost
+    return lease
+
+
+class _Writer:
+    """Writes the records of one chunk, inside its transaction."""
+
+    def __init__(self, feed: Feed, prepared: _Prepared) -> None:
+        self.feed = feed
+        self.prepared = prepared
+        self.batch_id = feed.batch.pk
+        self.now_s = clock.now_s()
+        self.pending: dict[rows.Key, rows.Row] = {}
+        self.pairs: set[tuple[int, int]] = set()
+        self.changes: list[news.JobChange] = []
+
+    def write(self) -> None:
+        """Decide on each record, then write all that is new."""
+        records = self.prepared.records
+        if not records:
+            return
+        feed, counts = self.feed, self.prepared.counts
+        known = rows.find_known(feed.cluster.pk, (record.raw_job_id for record, _ in records))
+        fresh: list[tuple[JobRecord, int]] = []
+        stored = frozenset(known)
+        seen = {key: row.digest for key, row in known.items()}
+        for record, digest in records:
+            # What is stored already needs neither names nor sessions: a file sent twice costs little.
+            if seen.get((record.raw_job_id, record.submit_s)) == digest:
+                counts.duplicate_rows += 1
+                continue
+            seen.pop((record.raw_job_id, record.submit_s), None)
+            fresh.append((record, digest))
+        if fresh:
+            self._take(fresh, known)
+        new = [row for key, row in self.pending.items() if key not in stored]
+        rows.write(new, [row for key, row in self.pending.items() if key in stored])
+        if self.pairs:
+            rollups.mark_dirty(feed.cluster, {(as_date(day), user) for day, user in self.pairs})
+        if self.changes:
+            live.announce(news.tell(feed.cluster, self.changes))
+
+    def _take(self, fresh: list[tuple[JobRecord, int]], known: dict[rows.Key, Known]) -> None:
+        feed, counts = self.feed, self.prepared.counts
+        ids = [feed.ids_of(record.user, record.account, record.group) for record, _ in fresh]
+        submits = [record.submit_s for record, _ in fresh]
+        attributor = Attributor(feed.cluster, {each[1] for each in ids}, min(submits), max(submits))
+        tally = dict.fromkeys(get_args(Verdict), 0)
+        for (record, digest), names in zip(fresh, ids, strict=True):
+            old = known.get((record.raw_job_id, record.submit_s))
+            outcome = judge_report(
+                old, digest=digest, state=record.state, start_s=rows.start_of(record), elapsed_s=record.elapsed_s
+            )
+            tally[outcome] += 1
+            if outcome in ("created", "updated"):
+                known[record.raw_job_id, record.submit_s] = self._put(record, digest, names, old, attributor)
+        for outcome, number in tally.items():
+            counts.add(outcome, number)
+
+    def _put(
+        self,
+        record: JobRecord,
+        digest: int,
+        ids: Ids,
+        old: Known | None,
+        attributor: Attributor,
+    ) -> Known:
+        user_id, lab_id = ids[1], ids[3]
+        found, campaign = attributor.attribute(user_id, record.submit_s, record.campaign[:100])
+        self.pending[record.raw_job_id, record.submit_s] = rows.make_row(
+            record, digest=digest, ids=ids, found=found, campaign=campaign, changed_s=self.now_s,
+            batch_id=self.batch_id,
+        )  # fmt: skip
+        footprint = rows.footprint_of(record, user_id, lab_id, found)
+        self.pairs |= touched_days(old.footprint if old else None, footprint)
+        self.feed.newest_s = max(self.feed.newest_s, record.submit_s, record.end_s or 0)
+        old_state = old.state if old else None
+        transition = news.find_transition(record, old_state, now_s=self.now_s)
+        if transition is not None:
+            self.changes.append(
+                news.JobChange(
+                    record, transition, old_state, user_id, lab_id, found.actor, found.harness, campaign
+                )
+            )  # fmt: skip
+        return Known(digest, record.state, footprint)

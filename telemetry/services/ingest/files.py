@@ -1,0 +1,119 @@
+"""Ingest in the caller's process: a file or stream of the command, records of a reader or a simulator."""
+
+import hashlib
+from collections.abc import Iterable
+from datetime import datetime
+from typing import BinaryIO, Final
+
+from portal.core import clock
+from portal.core.errors import Invalid
+from principals.actors import Actor
+from principals.models import Cluster
+from telemetry import permissions
+from telemetry.engine.slurm.errors import FormatError
+from telemetry.engine.slurm.records import JobRecord
+from telemetry.models import IngestBatch
+from telemetry.services.ingest import batches
+from telemetry.services.ingest.feed import Feed
+from telemetry.services.ingest.reading import FORMATS, RECORDS, cut_records
+from telemetry.services.ingest.running import Report, read_chunks, run_feed
+
+_READ_BYTES: Final = 1024 * 1024
+
+
+def require_format(format: str) -> None:
+    """Raise `Invalid` unless we read this format."""
+    if format not in FORMATS:
+        raise Invalid(
+            f"There is no format {format[:20]!r}.", code="format_unknown", remedy=f"Formats: {', '.join(FORMATS)}."
+        )
+
+
+def ingest_file(
+    *,
+    actor: Actor,
+    cluster: Cluster,
+    stream: BinaryIO,
+    format: str,
+    source: str = "file",
+    name: str = "",
+    progress: Report | None = None,
+) -> IngestBatch:
+    """Ingest a stream in this process and return its batch, done or, where its format is not ours, failed.
+
+    A seekable stream is digested first: one that was interrupted before goes on after its last committed chunk.
+    Interrupted again (Ctrl-C, an error), the batch says so and the same call goes on from there. Errors: `Invalid`
+    for an unknown format, `NotAllowed`, whatever reading or the database raises.
+    """
+    require_format(format)
+    permissions.require_feed(actor, "jobs", cluster.name)
+    digest, size = _measure(stream)
+    batch, lease = _resume(cluster, format, digest) or _begin(
+        actor=actor, cluster=cluster, format=format, source=source, name=name, digest=digest, size=size
+    )
+    if batch.offset:
+        stream.seek(batch.offset)
+    feed = Feed(batch, cluster, lease, group_is_lab=format == "xdmod")
+    try:
+        run_feed(feed, read_chunks(batch, stream, now_s=clock.now_s()), actor.ref, progress)
+    except FormatError as error:
+        batches.fail_batch(batch, feed.lease, actor.ref, str(error))
+    except BaseException as error:
+        _note_interruption(feed, actor, error)
+        raise
+    return batch
+
+
+def ingest_records(
+    *, actor: Actor, cluster: Cluster, records: Iterable[JobRecord], source: str, name: str = ""
+) -> IngestBatch:
+    """Ingest records that a reader or simulator made, by the same path as text; return the batch, done."""
+    permissions.require_feed(actor, "jobs", cluster.name)
+    batch = batches.start_batch(actor=actor, cluster=cluster, format=RECORDS, source=source, name=name)
+    feed = Feed(batch, cluster, _lease_of(batch), group_is_lab=False)
+    try:
+        run_feed(feed, cut_records(records), actor.ref)
+    except BaseException as error:
+        _note_interruption(feed, actor, error)
+        raise
+    return batch
+
+
+def _begin(
+    *, actor: Actor, cluster: Cluster, format: str, source: str, name: str, digest: str, size: int | None
+) -> tuple[IngestBatch, datetime]:
+    batch = batches.start_batch(
+        actor=actor, cluster=cluster, format=format, source=source, name=name, digest=digest, bytes_total=size
+    )
+    return batch, _lease_of(batch)
+
+
+def _resume(cluster: Cluster, format: str, digest: str) -> tuple[IngestBatch, datetime] | None:
+    batch = batches.find_interrupted(cluster=cluster, format=format, digest=digest)
+    lease = batches.take_lease(batch, resume_failed=True) if batch else None
+    return (batch, lease) if batch and lease else None
+
+
+def _lease_of(batch: IngestBatch) -> datetime:
+    if batch.leased_until is None:
+        raise ValueError("The batch is not running.")
+    return batch.leased_until
+
+
+def _note_interruption(feed: Feed, actor: Actor, error: BaseException) -> None:
+    batch = feed.batch
+    why = "Interrupted" if isinstance(error, KeyboardInterrupt) else f"Stopped by {type(error).__name__}"
+    text = f"{why} before line {batch.line}; all before it is stored. Run the same command again to go on."
+    batches.fail_batch(batch, feed.lease, actor.ref, text)
+
+
+def _measure(stream: BinaryIO) -> tuple[str, int | None]:
+    """Return the sha256 and size of a stream that can be read twice, and stand at its start again; else "" and None."""
+    if not stream.seekable():
+        return "", None
+    digest, size = hashlib.sha256(), 0
+    while part := stream.read(_READ_BYTES):
+        digest.update(part)
+        size += len(part)
+    stream.seek(0)
+    return digest.hexdigest(), size

@@ -1,0 +1,99 @@
+"""Job changes as live events: only what is recent when it arrives."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from portal.core.live import News
+from principals.models import Cluster, Lab
+from telemetry.engine.slurm.records import JobRecord
+from telemetry.engine.transitions import (
+    Transition,
+    describe_change,
+    describe_outcome,
+    find_news,
+    moment_of,
+    name_transition,
+)
+from telemetry.events import JobNews
+from telemetry.services.ingest.rows import start_of
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """A job's change that is to be told, with what the record itself does not say."""
+
+    record: JobRecord
+    transition: Transition
+    old_state: str | None
+    user_id: int
+    lab_id: int
+    actor: str
+    harness: str
+    campaign: str
+
+
+def find_transition(record: JobRecord, old_state: str | None, *, now_s: int) -> Transition | None:
+    """Return the named change of a record if it is news; most records of a file of history are none."""
+    event = name_transition(old_state, record.state)
+    if event is None:
+        return None
+    # A state without a time of its own (suspended) happened when we see it change; at first sight, at its start.
+    seen_s = now_s if old_state is not None else record.start_s or record.submit_s
+    happened_s = moment_of(event, submit_s=record.submit_s, start_s=start_of(record), end_s=record.end_s, seen_s=seen_s)
+    return find_news(old_state, record.state, happened_s=happened_s, now_s=now_s)
+
+
+def tell(cluster: Cluster, changes: Iterable[JobChange]) -> list[News]:
+    """Return the live events of some changes: one query for the names of their labs."""
+    changes = list(changes)
+    labs = dict(Lab.objects.filter(pk__in={change.lab_id for change in changes}).values_list("pk", "name"))
+    return [_news(cluster, change, labs[change.lab_id]) for change in changes]
+
+
+def _news(cluster: Cluster, change: JobChange, lab: str) -> News:
+    record = change.record
+    topics = (
+        f"job:{cluster.name}:{record.raw_job_id}",
+        f"user-jobs:{change.user_id}",
+        f"lab-jobs:{change.lab_id}",
+        f"all-jobs:{cluster.name}",
+    )
+    at = datetime.fromtimestamp(change.transition.at_s, UTC)
+    return News(name=change.transition.event, topics=topics, payload={**_payload(cluster, change, lab)}, at=at)
+
+
+def _payload(cluster: Cluster, change: JobChange, lab: str) -> JobNews:
+    record = change.record
+    ended = record.end_s is not None
+    outcome = describe_outcome(record.state, record.exit_code, record.exit_signal)
+    return JobNews(
+        job_id=record.job_id[:64],
+        raw_id=record.raw_job_id,
+        cluster=cluster.name,
+        submit=datetime.fromtimestamp(record.submit_s, UTC).isoformat(),
+        state=record.state,
+        old_state=change.old_state,
+        reason=record.reason[:100],
+        outcome=outcome,
+        text=describe_change(
+            change.transition.event,
+            outcome=outcome,
+            elapsed_s=record.elapsed_s,
+            nodes=record.nodes,
+            cpus=record.cpus,
+            gpus=record.gpus,
+        ),
+        exit_code=record.exit_code if ended else None,
+        exit_signal=record.exit_signal if ended else None,
+        elapsed_s=record.elapsed_s,
+        nodes=record.nodes,
+        cpus=record.cpus,
+        gpus=record.gpus,
+        partition=record.partition[:64],
+        actor=change.actor,
+        harness=change.harness,
+        user=record.user,
+        lab=lab,
+        campaign=change.campaign,
+    )

@@ -1,0 +1,71 @@
+"""From a stream of bytes to chunks of outcomes, each with the place to go on from after it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from telemetry.engine.slurm.lines import Source
+from telemetry.engine.slurm.records import JobRecord, Outcome
+from telemetry.engine.slurm.sacct_text import SacctReader
+from telemetry.engine.slurm.xdmod_text import XdmodReader
+
+FORMATS: Final = ("sacct", "xdmod")
+RECORDS: Final = "records"  # records that came as objects, not as text
+CHUNK_ROWS: Final = 2000
+# A long line that was set aside counts for many rows, so that a chunk of them stays small in memory.
+_CHUNK_BYTES: Final = 4 * 1024 * 1024
+
+Reader = SacctReader | XdmodReader
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to go on: bytes before it, the number of the next line (from 1), the header line of the format."""
+
+    offset: int = 0
+    line: int = 1
+    header: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Outcomes that are committed together, and the place behind them."""
+
+    outcomes: Sequence[Outcome]
+    place: Place
+
+
+def open_reader(source: Source, *, format: str, place: Place, now_s: int) -> Reader:
+    """Return the reader of a format on a stream that stands at `place.offset`. Errors: `FormatError`."""
+    if format == "xdmod":
+        return XdmodReader(source, now_s=now_s, start_line=place.line, offset=place.offset)
+    header = place.header or None
+    return SacctReader(source, now_s=now_s, header=header, start_line=place.line, offset=place.offset)
+
+
+def cut_stream(reader: Reader, size: int = CHUNK_ROWS) -> Iterator[Chunk]:
+    """Cut what a reader yields into chunks; ends only where the reader could go on from. Errors: `FormatError`."""
+    outcomes: list[Outcome] = []
+    start = before = reader.offset
+    for outcome in reader:
+        outcomes.append(outcome)
+        # The lines of one puzzle are settled together: the place moves on with the last of their outcomes.
+        settled = reader.offset != before
+        before = reader.offset
+        if settled and (len(outcomes) >= size or before - start >= _CHUNK_BYTES):
+            yield Chunk(outcomes, _place_of(reader))
+            outcomes, start = [], before
+    yield Chunk(outcomes, _place_of(reader))
+
+
+def _place_of(reader: Reader) -> Place:
+    return Place(reader.offset, reader.next_line, reader.header)
+
+
+def cut_records(records: Iterable[JobRecord], size: int = CHUNK_ROWS) -> Iterator[Chunk]:
+    """Cut records that came as objects into chunks; the place counts them."""
+    iterator, count = iter(records), 0
+    while outcomes := list(islice(iterator, size)):
+        count += len(outcomes)
+        yield Chunk(outcomes, Place(line=count + 1))

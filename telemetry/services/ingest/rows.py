@@ -1,0 +1,148 @@
+"""Job records as table rows: what is stored already, and the statements that insert and update.
+
+`bulk_create(update_conflicts=True)` spends most of its time on building model instances and SQL text; one prepared
+statement with `executemany` is several times as fast and the same on SQLite and PostgreSQL.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from django.db import connection
+
+from telemetry.engine.attribution import Attribution
+from telemetry.engine.reports import Known
+from telemetry.engine.slurm.records import JobRecord
+from telemetry.engine.touched import Footprint
+from telemetry.services.attribution import OWN_CAMPAIGN
+
+Key = tuple[int, int]  # raw job id, submit time
+Row = tuple[Any, ...]
+
+_KEY: Final = ("cluster_id", "raw_id", "submit")
+_VALUES: Final = (
+    "job_id", "array_job_id", "array_tasks", "cluster_user_id", "account_id", "lab_id", "partition", "qos", "state",
+    "reason", "eligible", "start", "end", "usage_end", "elapsed_s", "timelimit_s", "nodes", "cpus", "gpus",
+    "mem_bytes", "exit_code", "exit_signal", "cancelled_by_uid", "restarts", "job_name", "node_list", "submit_line",
+    "work_dir", "campaign", "extra", "actor", "actor_method", "actor_confidence", "harness", "session_id", "digest",
+    "changed", "batch_id",
+)  # fmt: skip
+
+
+_COLUMNS: Final = ", ".join(f'"{name}"' for name in (*_KEY, *_VALUES))
+_PLACES: Final = ", ".join(["%s"] * (len(_KEY) + len(_VALUES)))
+_CHANGES: Final = ", ".join(f'"{name}" = excluded."{name}"' for name in _VALUES)
+_INSERT: Final = f"INSERT INTO telemetry_job ({_COLUMNS}) VALUES ({_PLACES})"  # noqa: S608 - names, no values
+_UPSERT: Final = f"{_INSERT} ON CONFLICT (cluster_id, raw_id, submit) DO UPDATE SET {_CHANGES}"
+_SELECT: Final = (
+    "SELECT raw_id, submit, digest, state, cluster_user_id, start, usage_end, elapsed_s, lab_id, partition, qos, "
+    "actor, harness, nodes, cpus, gpus, array_tasks FROM telemetry_job WHERE cluster_id = %s AND raw_id IN ("
+)
+NO_NUMBER_ABOVE: Final = 2**31 - 1  # of columns of 32 bits
+NO_LONG_ABOVE: Final = 2**63 - 1
+NAME_LENGTH: Final = 64
+
+
+def find_known(cluster_id: int, raw_ids: Iterable[int]) -> dict[Key, Known]:
+    """Return what is stored under some raw job ids: one query."""
+    ids = sorted(set(raw_ids))
+    if not ids:
+        return {}
+    places = ", ".join(["%s"] * len(ids))
+    with connection.cursor() as cursor:
+        cursor.execute(f"{_SELECT}{places})", [cluster_id, *ids])
+        return {
+            (row[0], row[1]): Known(row[2], row[3], Footprint(row[4], row[1], row[5], row[6], row[7], row[8:]))
+            for row in cursor.fetchall()
+        }
+
+
+def write(new: Sequence[Row], known: Sequence[Row]) -> None:
+    """Insert rows of `make_row` whose key is new, and update those whose key is known.
+
+    Call it with the cluster's row locked, so that what is new stays new. On SQLite the plain insert takes little more
+    than half the time of one that is ready to update (measured: 45 and 80 µs a row).
+    """
+    with connection.cursor() as cursor:
+        if new:
+            cursor.executemany(_INSERT, new)
+        if known:
+            cursor.executemany(_UPSERT, known)
+
+
+def find_misfit(record: JobRecord) -> str:
+    """Say what of a record no row can hold; "" where all fits."""
+    if len(record.user) > NAME_LENGTH or len(record.account) > NAME_LENGTH or len(record.group) > NAME_LENGTH:
+        return f"A user, account or group of more than {NAME_LENGTH} characters"
+    counts = max(
+        record.nodes, record.cpus, record.gpus, record.array_tasks, record.restarts, record.exit_code,
+        record.exit_signal,
+    )  # fmt: skip
+    if counts > NO_NUMBER_ABOVE:
+        return f"A count above {NO_NUMBER_ABOVE}"
+    longs = max(
+        record.elapsed_s, record.mem_bytes or 0, record.timelimit_s or 0, record.array_job_id or 0,
+        record.cancelled_by_uid or 0,
+    )  # fmt: skip
+    return f"A number above {NO_LONG_ABOVE}" if longs > NO_LONG_ABOVE else ""
+
+
+def usage_end_of(record: JobRecord) -> int | None:
+    """Return until when a record used its cores: its end, or for a running job the instant it was last seen."""
+    if record.end_s is not None:
+        return record.end_s
+    return record.start_s + record.elapsed_s if record.started and record.start_s is not None else None
+
+
+def start_of(record: JobRecord) -> int | None:
+    """Return when a record got its nodes; None where it never did (Slurm writes a start time for those too)."""
+    return record.start_s if record.started else None
+
+
+def footprint_of(record: JobRecord, user_id: int, lab_id: int, found: Attribution) -> Footprint:
+    """Return where a record counts; `shape` in the order of the columns of `find_known`."""
+    shape = (
+        lab_id, record.partition[:64], record.qos[:64], found.actor, found.harness, record.nodes, record.cpus,
+        record.gpus, record.array_tasks,
+    )  # fmt: skip
+    return Footprint(user_id, record.submit_s, start_of(record), usage_end_of(record), record.elapsed_s, shape)
+
+
+def make_row(
+    record: JobRecord,
+    *,
+    digest: int,
+    ids: tuple[int, int, int | None, int],
+    found: Attribution,
+    campaign: str,
+    changed_s: int,
+    batch_id: int,
+) -> Row:
+    """Return the row of a record; `ids` are cluster, user, account and lab."""
+    cluster_id, user_id, account_id, lab_id = ids
+    ended = record.end_s is not None
+    return (
+        cluster_id, record.raw_job_id, record.submit_s,
+        record.job_id[:64], record.array_job_id, record.array_tasks, user_id, account_id, lab_id,
+        record.partition[:64], record.qos[:64], record.state,
+        record.reason[:100], record.eligible_s, start_of(record), record.end_s, usage_end_of(record),
+        record.elapsed_s, record.timelimit_s, record.nodes, record.cpus, record.gpus,
+        record.mem_bytes, record.exit_code if ended else None, record.exit_signal if ended else None,
+        record.cancelled_by_uid, record.restarts, record.job_name, record.node_list, record.submit_line,
+        record.work_dir, campaign, _extra(record), found.actor, found.method, found.confidence, found.harness,
+        found.session_id, digest, changed_s, batch_id,
+    )  # fmt: skip
+
+
+def _extra(record: JobRecord) -> str:
+    """Return the JSON of what has no column: unknown columns, the comment, GPU types, the job's own campaign."""
+    if not (record.extra or record.comment or record.gpu_types or record.campaign):
+        return "{}"
+    extra: dict[str, object] = dict(record.extra)
+    if record.comment:
+        extra["Comment"] = record.comment
+    if record.gpu_types:
+        extra["gpu_types"] = list(record.gpu_types)
+    if record.campaign:
+        extra[OWN_CAMPAIGN] = record.campaign[:100]
+    return json.dumps(extra, ensure_ascii=False)

@@ -1,0 +1,55 @@
+"""Drive a feed from its place to its end, chunk by chunk, and say how far it is."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from portal.core.actors import ActorRef
+from telemetry.engine.slurm.errors import FormatError
+from telemetry.engine.slurm.lines import Source
+from telemetry.models import IngestBatch
+from telemetry.services import rollups
+from telemetry.services.ingest.batches import finish_batch
+from telemetry.services.ingest.chunks import write_chunk
+from telemetry.services.ingest.feed import Feed
+from telemetry.services.ingest.reading import Chunk, Place, cut_stream, open_reader
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a batch is: records seen (by this run and those before), bytes read, bytes of all where known."""
+
+    rows: int
+    offset: int
+    bytes_total: int | None
+
+
+Report = Callable[[Progress], None]
+
+
+def place_of(batch: IngestBatch) -> Place:
+    """Return where a batch goes on."""
+    return Place(batch.offset, batch.line or 1, batch.header)
+
+
+def read_chunks(batch: IngestBatch, source: Source, *, now_s: int) -> Iterable[Chunk]:
+    """Yield the rest of a batch; `source` stands at its place. Errors: `FormatError`, also for a stream that is empty.
+
+    An empty stream in the headerless form would otherwise pass for a file without jobs.
+    """
+    place = place_of(batch)
+    reader = open_reader(source, format=batch.format, place=place, now_s=now_s)
+    yield from cut_stream(reader)
+    if reader.offset == 0:
+        raise FormatError("empty_file", "There is nothing in this file.")
+
+
+def run_feed(feed: Feed, chunks: Iterable[Chunk], ref: ActorRef, report: Report | None = None) -> None:
+    """Write every chunk, finish the batch and recompute what it touched. Errors: `FormatError`, `LeaseLost`, others."""
+    batch = feed.batch
+    for chunk in chunks:
+        write_chunk(feed, chunk)
+        if report is not None:
+            report(Progress(batch.total_rows, batch.offset, batch.bytes_total))
+    finish_batch(feed, ref)
+    # What is interrupted here stays marked for the next time.
+    rollups.catch_up(cluster=feed.cluster)

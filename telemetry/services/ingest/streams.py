@@ -1,0 +1,79 @@
+"""A stream of records: one batch that stays open while a reader or simulator sends what it sees, as it sees it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from portal.core import clock
+from principals.actors import Actor
+from principals.models import Cluster
+from telemetry import permissions
+from telemetry.engine.slurm.records import JobRecord
+from telemetry.models import IngestBatch
+from telemetry.services.ingest import batches
+from telemetry.services.ingest.chunks import LeaseLost, write_chunk
+from telemetry.services.ingest.feed import Counts, Feed
+from telemetry.services.ingest.reading import CHUNK_ROWS, RECORDS, Chunk, Place
+
+BATCH_SPAN: Final = timedelta(hours=1)
+
+
+class RecordStream:
+    """Writes records at once, each call in its own transaction, into a batch that is exchanged every hour.
+
+    Rollups are not recomputed here: what a write touches is marked, and `refresh` or `catch_up` come when the caller
+    wants them. A batch whose lease lapsed (a machine that slept) was closed by the sweep; the next write opens another.
+    """
+
+    def __init__(self, *, actor: Actor, cluster: Cluster, source: str, name: str = "") -> None:
+        """Prepare a stream; its first batch is made with the first write. Errors: `NotAllowed`."""
+        permissions.require_feed(actor, "jobs", cluster.name)
+        self.actor, self.cluster, self.source, self.name = actor, cluster, source, name
+        self._feed: Feed | None = None
+
+    def write(self, records: Sequence[JobRecord]) -> Counts:
+        """Store records, those already stored excepted; return what became of them."""
+        total = Counts()
+        for first in range(0, len(records), CHUNK_ROWS):
+            part = records[first : first + CHUNK_ROWS]
+            try:
+                counts = self._write(part)
+            except LeaseLost:
+                self._feed = None
+                counts = self._write(part)
+            for name, number in counts.as_dict().items():
+                setattr(total, name, getattr(total, name) + number)
+        return total
+
+    def _write(self, records: Sequence[JobRecord]) -> Counts:
+        feed = self._open()
+        return write_chunk(feed, Chunk(records, Place(line=feed.batch.line + len(records))))
+
+    def _open(self) -> Feed:
+        feed = self._feed
+        if feed is not None and feed.batch.created > clock.now() - BATCH_SPAN:
+            return feed
+        self.close()
+        batch = batches.start_batch(
+            actor=self.actor, cluster=self.cluster, format=RECORDS, source=self.source, name=self.name
+        )
+        if batch.leased_until is None:
+            raise ValueError("The batch is not running.")
+        self._feed = Feed(batch, self.cluster, batch.leased_until, group_is_lab=False)
+        return self._feed
+
+    @property
+    def batch(self) -> IngestBatch | None:
+        """The batch that is open now."""
+        return self._feed.batch if self._feed else None
+
+    def close(self) -> None:
+        """Finish the open batch; writing again opens another."""
+        if self._feed is None:
+            return
+        try:
+            batches.finish_batch(self._feed, self.actor.ref)
+        except LeaseLost:
+            pass  # the sweep closed it; every record it took is stored
+        finally:
+            self._feed = None

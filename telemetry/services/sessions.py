@@ -1,0 +1,132 @@
+"""Sessions as collectors and harnesses declare them, and the jobs that they explain."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Final
+
+from django.db import transaction
+
+from portal.core import audit, clock
+from principals import services as principal_services
+from principals.actors import Actor
+from principals.models import AgentSession, Cluster
+from principals.services import DeclaredSession
+from telemetry import permissions
+from telemetry.engine.attribution import CLOCK_SLACK_S
+from telemetry.models import IngestBatch, IngestSource
+from telemetry.services.attribution import Window, reattribute
+
+SLICE: Final = 200  # sessions of one transaction
+_CLOCKS_DIFFER: Final = timedelta(minutes=5)
+_HARNESS: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}\Z")
+_NAME: Final = re.compile(r"[^\s\x00-\x1f]{1,64}\Z")
+_HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOutcome:
+    """What became of one declared session: created, changed, unchanged, or rejected with a reason."""
+
+    outcome: str
+    reason: str = ""
+    session_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The outcomes of one call, in the order of what was sent, and how many jobs changed their attribution."""
+
+    outcomes: list[SessionOutcome]
+    jobs_changed: int
+
+
+def declare_sessions(
+    *, actor: Actor, cluster: Cluster, sessions: Sequence[DeclaredSession], source: str = "api"
+) -> Declared:
+    """Record declared sessions and attribute anew the jobs submitted in their old and new time.
+
+    A slice of sessions and the jobs they explain commit together. Sending the same again changes nothing. Errors:
+    `NotAllowed`.
+    """
+    permissions.require_feed(actor, "sessions", cluster.name)
+    outcomes = [SessionOutcome("rejected", reason) for reason in map(find_fault, sessions)]
+    good = [number for number, outcome in enumerate(outcomes) if not outcome.reason]
+    jobs_changed = 0
+    for numbers in _slices(good):
+        with transaction.atomic():
+            Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+            results, changed = _declare(cluster, [_whole_seconds(sessions[number]) for number in numbers])
+            jobs_changed += changed
+            _record(actor, cluster, source, results, changed)
+        for number, result in zip(numbers, results, strict=True):
+            outcomes[number] = result
+    return Declared(outcomes, jobs_changed)
+
+
+def find_fault(session: DeclaredSession) -> str:
+    """Say why a session cannot be taken; "" where it can."""
+    if not _NAME.match(session.login):
+        return "user_invalid"
+    if not _HOST.match(session.host):
+        return "host_invalid"
+    if session.kind == AgentSession.Kind.AGENT and not _HARNESS.match(session.harness):
+        return "harness_invalid"
+    if session.kind != AgentSession.Kind.AGENT and session.harness:
+        return "harness_on_interactive"
+    if len(session.campaign) > 100:
+        return "campaign_too_long"
+    return _find_time_fault(session)
+
+
+def _find_time_fault(session: DeclaredSession) -> str:
+    latest = clock.now() + _CLOCKS_DIFFER
+    if session.started > latest or (session.ended is not None and session.ended > latest):
+        return "future_date"
+    if session.ended is not None and session.ended < session.started:
+        return "end_before_start"
+    return ""
+
+
+def _declare(cluster: Cluster, sessions: list[DeclaredSession]) -> tuple[list[SessionOutcome], int]:
+    recorded = principal_services.record_sessions(cluster=cluster, sessions=sessions)
+    windows = [
+        window for each in recorded if each.outcome != "unchanged" for window in _windows(each.row, each.old_end)
+    ]
+    outcomes = [SessionOutcome(each.outcome, session_id=each.row.pk) for each in recorded]
+    return outcomes, reattribute(cluster=cluster, windows=windows)
+
+
+def _windows(row: AgentSession, old_end: datetime | None) -> Iterator[Window]:
+    """Yield the submit times whose attribution a new or changed session may change; an open one has no last."""
+    first_s = int(row.started.timestamp()) - CLOCK_SLACK_S
+    for end in (row.ended, old_end):
+        yield Window(row.cluster_user_id, first_s, int(end.timestamp()) + CLOCK_SLACK_S if end else None)
+
+
+def _whole_seconds(session: DeclaredSession) -> DeclaredSession:
+    """Drop fractions of seconds, which rows do not hold: the same session must compare equal."""
+    ended = session.ended.replace(microsecond=0) if session.ended else None
+    return replace(session, started=session.started.replace(microsecond=0), ended=ended)
+
+
+def _record(actor: Actor, cluster: Cluster, source: str, results: list[SessionOutcome], jobs_changed: int) -> None:
+    now = clock.now()
+    IngestSource.objects.update_or_create(
+        cluster=cluster, name=source[:64], kind=IngestBatch.Kind.SESSIONS, defaults={"last_received": now}
+    )
+    counts = {name: sum(1 for each in results if each.outcome == name) for name in ("created", "changed")}
+    if not any(counts.values()):
+        return
+    audit.record(
+        actor=actor.ref, verb="ingest.sessions", object_kind="cluster", object_id=cluster.pk,
+        object_label=cluster.name, after={**counts, "jobs_attributed": jobs_changed, "source": source},
+    )  # fmt: skip
+
+
+def _slices(numbers: list[int]) -> Iterator[list[int]]:
+    iterator = iter(numbers)
+    while part := list(islice(iterator, SLICE)):
+        yield part

@@ -1,0 +1,23 @@
+"""Celery's edge of telemetry: hints at work that stands in rows."""
+
+from celery import shared_task
+
+from telemetry import services
+
+
+@shared_task
+def run_ingest_batch(batch_id: int) -> bool:
+    """Work through an ingest batch."""
+    return services.run_batch(batch_id)
+
+
+@shared_task
+def sweep_ingest_batches() -> int:
+    """Send again the batches that nobody works on."""
+    return services.sweep()
+
+
+@shared_task
+def refresh_rollups() -> int:
+    """Recompute the rollups of what changed."""
+    return services.refresh()

@@ -1,0 +1,134 @@
+"""Report, dashboard and exports hold the same numbers, to the last digit."""
+
+import csv
+import json
+from collections import defaultdict
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from portal.reports import monthly, pages
+from principals.actors import SYSTEM_ACTOR
+from telemetry import selectors
+from telemetry.figures import FIGURES, Readings, measure
+from telemetry.selectors import Definition, Period, Scope
+from tests.telemetry.facility import Facility, make_facility
+from tests.telemetry.job_rows import DAY_0, make_job
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def facility(db: None) -> Facility:
+    return make_facility()
+
+
+def written(*options: str) -> str:
+    out = StringIO()
+    call_command("report", "--cluster", "aster", "--month", "2026-07", *options, stdout=out)
+    return out.getvalue()
+
+
+def by_key(content: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {figure["key"]: figure for section in content["sections"] for figure in section["figures"]}
+
+
+def test_the_report_says_what_the_selectors_say(facility: Facility) -> None:
+    found = by_key(json.loads(written("--format", "json")))
+    scope = Scope(SYSTEM_ACTOR, facility.cluster, Period.month(2026, 7))
+    for definition in Definition:
+        shares = selectors.shares(scope, definition)
+        for title, name in (("people", "users"), ("submissions", "submissions"), ("core-hours", "core_s"),
+                            ("GPU-hours", "gpu_s")):  # fmt: skip
+            figure = found[f"share-{title}-{definition}"]
+            assert figure["value"] == getattr(shares, name).share()
+            assert figure["unknown_share"] == getattr(shares, name).share("unknown")
+    assert found["total-core-hours"]["value"] == selectors.totals(scope).core_hours
+
+
+def test_every_figure_is_in_the_report_to_the_last_digit(facility: Facility) -> None:
+    found = by_key(json.loads(written("--format", "json")))
+    readings = Readings(Scope(SYSTEM_ACTOR, facility.cluster, Period.month(2026, 7)))
+    assert set(found) == set(FIGURES)
+    for key, figure in found.items():
+        measured = measure(key, readings)
+        if measured is None:
+            assert (figure["value"], figure["rows"]) == (None, [])
+            assert figure["needs"]
+            continue
+        assert figure["value"] == measured.value, key
+        assert [row["values"] for row in figure["rows"]] == [list(row.values) for row in measured.rows], key
+
+
+def test_csv_holds_the_same_numbers_as_json(facility: Facility) -> None:
+    content = json.loads(written("--format", "json"))
+    lines = list(csv.DictReader(StringIO(written("--format", "csv"))))
+    from_json = ["" if row.get("value") is None else str(row["value"]) for row in monthly.flat_rows(content)]
+    assert [line["value"] for line in lines] == from_json
+    assert {line["figure"] for line in lines} == set(FIGURES)
+
+
+def test_csv_rows_sum_to_the_totals_on_the_page(facility: Facility) -> None:
+    lines = list(csv.DictReader(StringIO(written("--format", "csv"))))
+    heads = {line["figure"]: line["value"] for line in lines if line["column"] == "value" and not line["label"]}
+    sums: dict[tuple[str, str], float] = defaultdict(float)
+    for line in lines:
+        if line["label"] and line["value"]:
+            sums[line["figure"], line["column"]] += float(line["value"])
+    for definition in Definition:
+        for title in ("people", "submissions", "core-hours", "GPU-hours"):
+            total = float(heads[f"total-{title}"])
+            assert sums[f"share-{title}-{definition}", "amount"] == pytest.approx(total, rel=1e-12), title
+    submissions = float(heads["total-submissions"])
+    assert sums["labs", "submissions"] == sums["partitions", "submissions"] == submissions
+    assert sum(sums["daily", f"{actor}_submissions"] for actor in ("agent", "human", "unknown")) == submissions
+    assert sum(sums["hour-of-week", actor] for actor in ("agent", "human", "unknown")) == submissions
+    assert sums["harnesses", "submissions"] == sum(
+        float(line["value"]) for line in lines
+        if (line["figure"], line["row"], line["column"]) == ("share-submissions-job", "agent", "amount")
+    )  # fmt: skip
+
+
+def test_the_page_writes_the_reports_own_numbers(facility: Facility) -> None:
+    content = json.loads(written("--format", "json"))
+    html = written("--format", "html")
+    found = by_key(content)
+    for key, figure in found.items():
+        if not figure["needs"]:
+            assert pages.shown(figure["value"], figure["unit"]) in html, key
+        else:
+            assert figure["needs"].replace("’", "’") in html, key
+    assert "actor=agent" in html
+
+
+def test_two_reports_of_the_same_data_are_equal(facility: Facility) -> None:
+    scope = Scope(SYSTEM_ACTOR, facility.cluster, Period.month(2026, 7))
+    assert monthly.build(scope) == monthly.build(scope)
+
+
+def test_the_report_takes_in_what_is_not_yet_rolled_up(facility: Facility) -> None:
+    make_job(facility.users[0], facility.big, submit=DAY_0)
+    assert by_key(json.loads(written()))["total-submissions"]["value"] == 25
+
+
+def test_a_report_goes_to_a_file(facility: Facility, tmp_path: Path) -> None:
+    assert written("--output", str(tmp_path / "july.json")) == ""
+    assert json.loads((tmp_path / "july.json").read_text())["title"] == "Agent load, July 2026"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "month", "says"), [("borage", "2026-07", "known: aster"), ("aster", "July", "no month")]
+)
+def test_a_wrong_request_is_explained(facility: Facility, cluster: str, month: str, says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        call_command("report", "--cluster", cluster, "--month", month)
+
+
+def test_a_lab_name_that_is_a_formula_is_not_run_by_a_spreadsheet(facility: Facility) -> None:
+    content = json.loads(written("--format", "json"))
+    figure = by_key(content)["labs"]
+    figure["rows"][0]["label"] = "=HYPERLINK()"
+    assert ",'=HYPERLINK()," in pages.write(content, "csv")

@@ -1,0 +1,174 @@
+"""Sessions explain jobs, whichever arrives first."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from portal.core import clock
+from portal.core.errors import NotAllowed
+from principals.actors import SYSTEM_ACTOR
+from principals.models import AgentSession, Cluster
+from principals.services import DeclaredSession
+from telemetry import services
+from telemetry.engine.slurm.records import JobRecord
+from telemetry.models import Job, RollupDay, RollupDirty
+from telemetry.services.sessions import Declared
+from tests import factories
+from tests.telemetry.logs import ingest, job_row, text
+
+pytestmark = pytest.mark.django_db
+NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+SUBMIT = datetime(2026, 7, 1, 10, tzinfo=UTC)  # of the rows of `logs.job_row`
+
+
+@pytest.fixture
+def cluster(db: None) -> Cluster:
+    return factories.make_cluster("aster")
+
+
+def session(**fields: Any) -> DeclaredSession:
+    """A session of two hours around the submit time of `job_row`."""
+    given = {
+        "login": "ada", "host": "login1", "kind": "agent", "harness": "claude-code",
+        "started": SUBMIT - timedelta(hours=1), "ended": SUBMIT + timedelta(hours=1),
+    }  # fmt: skip
+    return DeclaredSession(**given | fields)
+
+
+def declare(cluster: Cluster, *sessions: DeclaredSession) -> Declared:
+    return services.declare_sessions(actor=SYSTEM_ACTOR, cluster=cluster, sessions=sessions)
+
+
+def attribution(job: Job | None = None) -> tuple[str, str, str]:
+    job = job or Job.objects.get()
+    return job.actor, job.harness, job.actor_method
+
+
+def test_a_job_that_comes_later_is_attributed(cluster: Cluster):
+    declare(cluster, session(campaign="dock"))
+    ingest(cluster, text(job_row(1)))
+    job = Job.objects.get()
+    assert attribution(job) == ("agent", "claude-code", "declared_session")
+    assert (job.session, job.campaign, job.actor_confidence) == (AgentSession.objects.get(), "dock", 0.95)
+
+
+def test_a_session_that_comes_later_attributes_the_jobs_and_their_days_again(cluster: Cluster):
+    ingest(cluster, text(job_row(1), job_row(2, User="bob"), job_row(3, Submit="2026-07-02T10:00:00", Start="Unknown")))
+    services.catch_up(cluster=cluster)
+    declared = declare(cluster, session(campaign="dock"))
+    assert declared.jobs_changed == 1
+    assert RollupDirty.objects.count() == 1
+    services.catch_up(cluster=cluster)
+    assert attribution(Job.objects.get(raw_id=1))[0] == "agent"
+    assert Job.objects.filter(actor="unknown").count() == 2
+    assert RollupDay.objects.filter(actor="agent", harness="claude-code", cluster_user__login="ada").exists()
+
+
+def test_a_jobs_own_campaign_stands_before_that_of_its_session(cluster: Cluster):
+    ingest(cluster, text(job_row(1, Comment="campaign=mine")))
+    declare(cluster, session(campaign="theirs"))
+    assert Job.objects.get().campaign == "mine"
+
+
+def test_a_session_that_gets_shorter_lets_go_of_jobs(cluster: Cluster):
+    declare(cluster, session(ended=None, campaign="dock"))
+    ingest(cluster, text(job_row(1)))
+    assert attribution()[0] == "agent"
+    declared = declare(cluster, session(ended=SUBMIT - timedelta(minutes=30)))
+    assert [each.outcome for each in declared.outcomes] == ["changed"]
+    assert (attribution(), Job.objects.get().campaign) == (("unknown", "", "none"), "")
+
+
+def test_sending_a_session_again_changes_nothing(cluster: Cluster):
+    start = SUBMIT.replace(microsecond=123_456)
+    for expected in ("created", "unchanged"):
+        declared = declare(cluster, session(started=start, ended=start + timedelta(hours=1, microseconds=5)))
+        assert [each.outcome for each in declared.outcomes] == [expected]
+    assert AgentSession.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"login": "two words"}, "user_invalid"),
+        ({"host": ""}, "host_invalid"),
+        ({"harness": ""}, "harness_invalid"),
+        ({"kind": "interactive"}, "harness_on_interactive"),
+        ({"campaign": "c" * 101}, "campaign_too_long"),
+        ({"started": clock.now() + timedelta(days=2), "ended": None}, "future_date"),
+        ({"ended": SUBMIT - timedelta(days=1)}, "end_before_start"),
+    ],
+)
+def test_a_session_that_cannot_be_is_rejected_and_the_rest_is_taken(cluster: Cluster, fields: dict, reason: str):
+    declared = declare(cluster, session(**fields), session())
+    assert [(each.outcome, each.reason) for each in declared.outcomes] == [("rejected", reason), ("created", "")]
+
+
+def test_a_session_is_tied_to_the_registered_agent_it_fits(cast: Any):
+    declare(cast.cluster, session(login="colleague"))
+    assert AgentSession.objects.get().agent == cast.agent
+
+
+def test_it_validates_who_may_feed(cluster: Cluster):
+    actor = factories.actor_of(factories.make_user("someone"))
+    with pytest.raises(NotAllowed):
+        services.declare_sessions(actor=actor, cluster=cluster, sessions=[session()])
+
+
+# --- any interleaving ------------------------------------------------------------------------------------
+_hours = st.integers(0, 12)
+_sessions = st.builds(
+    lambda user, harness, start, hours, campaign: session(
+        login=user, harness=harness or "", kind="agent" if harness else "interactive",
+        started=NOON + timedelta(hours=start), ended=None if hours is None else NOON + timedelta(hours=start + hours),
+        campaign=campaign,
+    ),
+    st.sampled_from(["ada", "bob"]), st.sampled_from(["claude-code", "codex", None]), _hours, _hours | st.none(),
+    st.sampled_from(["", "dock"]),
+)  # fmt: skip
+_jobs = st.builds(
+    lambda number, user, hour, campaign: JobRecord(
+        number, str(number), user, "PENDING", int(NOON.timestamp()) + hour * 3600, account="chem", campaign=campaign
+    ),
+    st.integers(1, 8), st.sampled_from(["ada", "bob"]), _hours, st.sampled_from(["", "mine"]),
+)  # fmt: skip
+
+
+class _Undo(Exception):
+    pass
+
+
+def _outcome(events: list[Any]) -> list[tuple[Any, ...]]:
+    """Attribution of every job after the events came in this order, each by itself; then all is taken back."""
+    found: list[tuple[Any, ...]] = []
+    try:
+        with transaction.atomic():
+            cluster = factories.make_cluster("interleaved")
+            for event in events:
+                if isinstance(event, JobRecord):
+                    services.ingest_records(actor=SYSTEM_ACTOR, cluster=cluster, records=[event], source="test")
+                else:
+                    declare(cluster, event)
+            names = ("raw_id", "submit", "actor", "harness", "actor_method", "session__started", "session__harness")
+            found = list(Job.objects.filter(cluster=cluster).order_by(*names[:2]).values_list(*names, "campaign"))
+            raise _Undo
+    except _Undo:
+        return found
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_interleaving_of_jobs_and_sessions_gives_the_same_attribution(data: st.DataObject):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("telemetry.services.rollups.catch_up", lambda **_: True)
+        unique_session = lambda each: (each.login, each.kind, each.harness, each.started)  # noqa: E731
+        sessions = data.draw(st.lists(_sessions, min_size=1, max_size=4, unique_by=unique_session))
+        jobs = data.draw(st.lists(_jobs, min_size=1, max_size=4, unique_by=lambda each: each.raw_job_id))
+        shuffled = data.draw(st.permutations([*sessions, *jobs]))
+        expected = _outcome([*sorted(sessions, key=shuffled.index), *jobs])
+        assert _outcome(shuffled) == expected
+        assert _outcome([*jobs, *sorted(sessions, key=shuffled.index)]) == expected

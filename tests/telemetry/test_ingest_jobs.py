@@ -1,0 +1,220 @@
+"""Ingest in the caller's process: the command and the service under it."""
+
+import io
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from portal.core.errors import Invalid, NotAllowed
+from portal.core.models import AuditEvent, LiveEvent
+from principals.actors import SYSTEM_ACTOR
+from principals.models import Cluster, SlurmAccount
+from telemetry import services
+from telemetry.engine.slurm.records import JobRecord
+from telemetry.models import IngestBatch, IngestSource, Job, QuarantinedRow, RollupDay, RollupDirty
+from tests import factories
+from tests.conftest import SHARED_DATA
+from tests.telemetry.logs import counts, facts, ingest, iso, job_row, live_row, many, text
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster(db: None) -> Cluster:
+    return factories.make_cluster("aster")
+
+
+@pytest.mark.shared_data
+def test_the_reference_log_comes_in_whole_and_a_second_time_changes_nothing(capsys: pytest.CaptureFixture[str]):
+    path = str(SHARED_DATA / "xdmod" / "phillips.log")
+    call_command("ingest_jobs", path, cluster="phillips", format="xdmod")
+    assert Job.objects.count() == 4285
+    assert Job.objects.filter(start=None).count() == 239
+    assert Job.objects.filter(start=None, node_list="None assigned").count() == 239
+    cluster = Cluster.objects.get(name="phillips")
+    before = facts(cluster)
+    days = RollupDay.objects.count()
+    call_command("ingest_jobs", path, cluster="phillips", format="xdmod")
+    first, second = IngestBatch.objects.order_by("pk")
+    assert (counts(first), counts(second)) == ({"created": 4285}, {"duplicate": 4285})
+    assert facts(cluster) == before
+    assert days and RollupDay.objects.count() == days and not RollupDirty.objects.exists()
+    # In this form the lab is the group column, not the account.
+    job = Job.objects.select_related("lab", "account").get(raw_id=163485)
+    assert (job.lab.name, job.account and job.account.name) == ("chaff", "chaff")
+    assert "known already 4285" in capsys.readouterr().out
+
+
+def test_a_job_keeps_what_sacct_said_and_its_unknown_columns(cluster: Cluster):
+    columns = [*text().decode().strip().split("|"), "Wibble"]
+    line = job_row(7, Comment="campaign=dock") + "|blue"
+    batch = ingest(cluster, ("|".join(columns) + "\n" + line + "\n").encode())
+    job = Job.objects.select_related("lab", "account", "cluster_user").get()
+    assert counts(batch) == {"created": 1}
+    assert (job.cluster_user.login, job.lab.name, job.gpus, job.cpus) == ("ada", "chem", 2, 8)
+    assert job.extra == {"Wibble": "blue", "Comment": "campaign=dock", "gpu_types": ["a100"], "campaign": "dock"}
+    assert job.campaign == "dock"
+    assert (job.actor, job.actor_method) == ("unknown", "none")
+
+
+def test_a_live_state_never_replaces_an_ended_one(cluster: Cluster):
+    old, new = live_row(1, "RUNNING"), live_row(1, "COMPLETED")
+    submit = dict(zip(text().decode().strip().split("|"), new.split("|"), strict=True))["Submit"]
+    old = live_row(1, "RUNNING", Submit=submit)
+    assert counts(ingest(cluster, text(new))) == {"created": 1}
+    assert counts(ingest(cluster, text(old))) == {"late": 1}
+    assert Job.objects.get().state == "COMPLETED"
+
+
+def test_rows_of_one_chunk_with_one_key_are_judged_in_order(cluster: Cluster):
+    running = job_row(1, State="RUNNING", End="Unknown", Elapsed="00:10:00")
+    batch = ingest(cluster, text(running, running, job_row(1), running))
+    assert counts(batch) == {"created": 1, "duplicate": 1, "updated": 1, "late": 1}
+    assert Job.objects.get().state == "COMPLETED"
+
+
+def test_a_recycled_job_id_is_another_job(cluster: Cluster):
+    batch = ingest(cluster, text(job_row(1), job_row(1, Submit="2026-07-01T10:01:00")))
+    assert counts(batch) == {"created": 2}
+
+
+def test_a_job_that_moves_to_another_user_marks_the_days_of_both(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+    ingest(cluster, text(job_row(1)))
+    monkeypatch.setattr("telemetry.services.rollups.catch_up", lambda **_: True)
+    ingest(cluster, text(job_row(1, User="bob")))
+    marked = {login for login in RollupDirty.objects.values_list("cluster_user__login", flat=True)}
+    assert marked == {"ada", "bob"}
+
+
+def test_secrets_are_redacted_before_anything_is_stored(cluster: Cluster):
+    secret = "hunter2hunter2"
+    line = job_row(1, SubmitLine=f"sbatch --export=DB_PASSWORD={secret} run.sh")
+    bad = job_row(2, State="NO SUCH STATE", SubmitLine=f"curl -u ada:{secret} https://x.example")
+    batch = ingest(cluster, text(line, bad))
+    assert counts(batch) == {"created": 1, "rejected": 1}
+    assert batch.redactions >= 2
+    kept = Job.objects.get()
+    stored = [kept.submit_line, str(kept.extra), *QuarantinedRow.objects.values_list("raw", flat=True)]
+    assert not [each for each in stored if secret in each]
+    assert "[REDACTED:" in kept.submit_line
+    # Sending the same again is still the same: the digest is that of what is stored.
+    assert counts(ingest(cluster, text(line))) == {"duplicate": 1}
+
+
+def test_recent_changes_are_told_and_history_is_not(cluster: Cluster):
+    ingest(cluster, text(job_row(1), live_row(2, "PENDING")))
+    told = LiveEvent.objects.get()
+    user = Job.objects.get(raw_id=2).cluster_user_id
+    lab = Job.objects.get(raw_id=2).lab_id
+    assert told.name == "job.submitted"
+    assert told.topics == ["job:aster:2", f"user-jobs:{user}", f"lab-jobs:{lab}", "all-jobs:aster"]
+    submit = iso(60)
+    ingest(cluster, text(live_row(3, "FAILED", Submit=submit, ExitCode="3:0")))
+    ended = LiveEvent.objects.get(name="job.ended")
+    assert ended.payload["outcome"] == "failed, exit code 3"
+    assert (ended.payload["user"], ended.payload["lab"], ended.payload["old_state"]) == ("ada", "chem", None)
+
+
+def test_one_audit_row_a_batch_and_the_source_is_noted(cluster: Cluster):
+    batch = ingest(cluster, many(50), source="nightly")
+    event = AuditEvent.objects.get(verb="ingest.jobs")
+    assert (event.object_id, event.payload["after"]["created"]) == (str(batch.public_id), 50)
+    source = IngestSource.objects.get()
+    assert source.name == "nightly" and source.last_received and source.last_record_at
+
+
+def test_steps_are_counted_apart(cluster: Cluster):
+    step = job_row(1, JobID="1.batch", JobIDRaw="1.batch", User="")
+    assert counts(ingest(cluster, text(job_row(1), step))) == {"created": 1, "step": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (text(job_row(1)) + job_row(2)[:40].encode(), "truncated_last_line"),
+        (text(job_row(1), job_row(2, Submit="2099-01-01T00:00:00")), "future_date"),
+        (text(job_row(1)) + b"x" * 10_000_000 + b"\n", "line_too_long"),
+        (text(job_row(1)) + job_row(2).replace("COMPLETED", "C\xffD").encode("latin-1") + b"\n", "invalid_utf8"),
+        (text(job_row(1)) + b"\0\1\2|\n", "binary_data"),
+        (text(job_row(1), job_row(2, NNodes="99999999999")), "out_of_range"),
+        (text(job_row(1), job_row(2, User="u" * 65)), "out_of_range"),
+    ],
+)
+def test_a_bad_row_is_set_aside_with_its_reason_and_the_rest_is_taken(cluster: Cluster, body: bytes, reason: str):
+    batch = ingest(cluster, body)
+    assert batch.state == "done"
+    assert counts(batch) == {"created": 1, "rejected": 1}
+    kept = QuarantinedRow.objects.get()
+    assert kept.reason == reason and len(kept.raw) <= 2000 and "\0" not in kept.raw
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "nothing in this file"),
+        (b"\x7fELF\0\0\1\2" * 100, "not text"),
+        (b"JobID|User\n1|ada\n", "TZ=UTC sacct"),
+    ],
+)
+def test_a_file_of_another_form_fails_with_what_to_do(cluster: Cluster, tmp_path: Path, body: bytes, words: str):
+    (tmp_path / "log").write_bytes(body)
+    with pytest.raises(CommandError, match=words):
+        call_command("ingest_jobs", str(tmp_path / "log"), cluster="aster")
+    assert IngestBatch.objects.get().state == "failed"
+    assert not Job.objects.exists()
+
+
+def test_an_empty_file_of_the_headerless_form_is_an_error_too(cluster: Cluster):
+    assert "nothing" in ingest(cluster, b"", format="xdmod").error
+
+
+def test_a_missing_file_is_one_clear_sentence(db: None):
+    with pytest.raises(CommandError, match="cannot be read: No such file"):
+        call_command("ingest_jobs", "/nowhere/log", cluster="aster")
+
+
+def test_standard_input_is_read_once(db: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+    class Stdin:
+        buffer = Pipe(text(job_row(1)))
+
+    monkeypatch.setattr("sys.stdin", Stdin())
+    call_command("ingest_jobs", "-", cluster="aster")
+    assert Job.objects.count() == 1
+    assert "standard input: 1 records" in capsys.readouterr().out
+
+
+def test_records_of_a_reader_take_the_same_path(cluster: Cluster):
+    record = JobRecord(1, "1", "ada", "PENDING", 1_750_000_000, account="chem", campaign="dock")
+    for expected in ({"created": 1}, {"duplicate": 1}):
+        batch = services.ingest_records(actor=SYSTEM_ACTOR, cluster=cluster, records=iter([record]), source="reader")
+        assert counts(batch) == expected and batch.state == "done"
+    assert Job.objects.get().campaign == "dock"
+
+
+def test_who_may_not_feed_is_refused(cluster: Cluster):
+    outsider = factories.actor_of(factories.make_user("someone"))
+    with pytest.raises(NotAllowed):
+        services.ingest_records(actor=outsider, cluster=cluster, records=[], source="x")
+    with pytest.raises(Invalid, match="no format"):
+        services.ingest_file(actor=SYSTEM_ACTOR, cluster=cluster, stream=io.BytesIO(b"x"), format="csv")
+
+
+def test_names_of_a_chunk_that_was_rolled_back_are_made_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("telemetry.services.ingest.rows.write", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ingest(cluster, text(job_row(1)))
+    assert not SlurmAccount.objects.filter(name="chem").exists()
+    assert counts(ingest(cluster, text(job_row(1)))) == {"created": 1}
+
+
+def test_a_chunk_costs_a_fixed_number_of_queries(cluster: Cluster, django_assert_max_num_queries, monkeypatch):
+    monkeypatch.setattr("telemetry.services.rollups.catch_up", lambda **_: True)
+    ingest(cluster, many(100))  # names
+    with django_assert_max_num_queries(60):
+        ingest(cluster, many(1900, seed=2))

@@ -1,0 +1,222 @@
+"""Rollups say what the jobs say, whatever the order in which jobs came and rollups were refreshed."""
+
+from collections import Counter
+from datetime import date
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from portal.core import leases
+from principals.models import ClusterUser, Lab
+from telemetry import services
+from telemetry.models import Job, RollupDay, RollupDirty, RollupHour, RollupRuntime
+from telemetry.selectors.recomputation import epoch_of
+from telemetry.services import rollups
+from telemetry.tasks import refresh_rollups
+from tests import factories
+from tests.telemetry.job_rows import DAY_0, expected_days, expected_hours, make_job, mark
+
+pytestmark = pytest.mark.django_db
+
+SUMS = [
+    "wall_s", "core_s", "node_s", "gpu_s", "submissions", "ended", "ended_never_started", "ended_cancelled",
+    "ended_failed", "ended_timeout", "ended_wall_s", "ended_node_s", "ended_wait_node_s", "ended_core_s",
+    "ended_lost_core_s", "wait_s", "waits",
+]  # fmt: skip
+
+
+def stored_days() -> dict[tuple[Any, ...], Counter[str]]:
+    found = {}
+    for row in RollupDay.objects.prefetch_related("runtimes"):
+        key = (row.cluster_user_id, row.lab_id, row.partition, row.qos, row.actor, row.harness)
+        sums = Counter({name: getattr(row, name) for name in SUMS})
+        sums.update({f"bucket {runtime.bucket}": runtime.jobs for runtime in row.runtimes.all()})
+        found[epoch_of(row.day) // 86_400, *key] = +sums
+    return {key: sums for key, sums in found.items() if sums}
+
+
+def stored_hours() -> dict[tuple[Any, ...], Counter[str]]:
+    found = {}
+    for row in RollupHour.objects.all():
+        sums = {name: getattr(row, name) for name in ("submissions", "core_s", "node_s", "gpu_s")}
+        found[int(row.hour.timestamp()), row.partition, row.actor, row.harness] = +Counter(sums)
+    return {key: sums for key, sums in found.items() if sums}
+
+
+def assert_exact() -> None:
+    jobs = list(Job.objects.all())
+    assert not RollupDirty.objects.exists()
+    assert stored_days() == expected_days(jobs)
+    assert stored_hours() == expected_hours(jobs)
+
+
+@pytest.fixture
+def users(db: None) -> list[ClusterUser]:
+    cluster = factories.make_cluster("aster")
+    return [factories.make_cluster_user(cluster, factories.make_user()) for _ in range(2)]
+
+
+@pytest.fixture
+def lab(db: None) -> Lab:
+    return factories.make_lab()
+
+
+INSTANTS = st.integers(0, 4 * 86_400) | st.sampled_from([0, 3600, 86_399, 86_400, 86_401, 172_800])
+SHAPES = st.fixed_dictionaries(
+    {
+        "submit": INSTANTS, "wait": st.integers(-5, 90_000), "span": st.integers(0, 200_000) | st.just(3600),
+        "suspended": st.integers(0, 100_000) | st.just(0),
+        "kind": st.sampled_from(["ended", "running", "never", "pending"]),
+        "cpus": st.integers(0, 64), "nodes": st.integers(1, 3), "gpus": st.integers(0, 2),
+        "actor": st.sampled_from(["agent", "human", "unknown"]), "partition": st.sampled_from(["shared", "test"]),
+        "state": st.sampled_from(["COMPLETED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY"]), "user": st.integers(0, 1),
+        "tasks": st.integers(1, 3),
+    }
+)  # fmt: skip
+
+
+def put(shape: dict[str, Any], users: list[ClusterUser], lab: Lab) -> Job:
+    submit = DAY_0 + shape["submit"]
+    start = submit + shape["wait"]
+    until = start + shape["span"]
+    held = {name: shape[name] for name in ("cpus", "nodes", "gpus", "actor", "partition")}
+    user = users[shape["user"]]
+    if shape["kind"] == "pending":
+        return make_job(user, lab, submit=submit, array_tasks=shape["tasks"], **held)
+    if shape["kind"] == "never":
+        end = max(submit, until)
+        return make_job(user, lab, submit=submit, end=end, state="CANCELLED", array_tasks=shape["tasks"], **held)
+    elapsed = max(0, shape["span"] - shape["suspended"])
+    if shape["kind"] == "running":
+        return make_job(
+            user, lab, submit=submit, start=start, usage_end=until, elapsed_s=elapsed, state="RUNNING", **held
+        )
+    return make_job(user, lab, submit=submit, start=start, end=until, elapsed_s=elapsed, state=shape["state"], **held)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(shapes=st.lists(SHAPES, min_size=1, max_size=10), data=st.data())
+def test_any_order_gives_what_the_jobs_say(
+    users: list[ClusterUser], lab: Lab, shapes: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    Job.objects.all().delete()
+    RollupDay.objects.all().delete()
+    RollupHour.objects.all().delete()
+    for shape in data.draw(st.permutations(shapes)):
+        put(shape, users, lab)
+        if data.draw(st.booleans()):
+            services.refresh(limit=data.draw(st.integers(1, 5)))
+    services.catch_up(cluster=users[0].cluster)
+    assert_exact()
+    for job in Job.objects.all():
+        mark(job)
+    services.catch_up(cluster=users[0].cluster)
+    assert_exact()
+    ran = Job.objects.exclude(start=None).exclude(usage_end=None)
+    whole = sum(job.elapsed_s * job.cpus for job in ran if job.usage_end > job.start)
+    assert sum(RollupDay.objects.values_list("core_s", flat=True)) == whole
+    assert sum(RollupHour.objects.values_list("core_s", flat=True)) == whole
+
+
+def test_a_job_that_changes_hands_leaves_no_trace_under_its_old_key(users: list[ClusterUser], lab: Lab) -> None:
+    job = make_job(users[0], lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 100_000, cpus=4)
+    services.refresh()
+    Job.objects.filter(pk=job.pk).update(actor="agent", harness="codex", lab=factories.make_lab(), end=DAY_0 + 50,
+                                         usage_end=DAY_0 + 50, elapsed_s=50)  # fmt: skip
+    services.mark_dirty(job.cluster, {(date(2026, 7, 1), users[0].pk), (date(2026, 7, 2), users[0].pk)})
+    services.refresh()
+    assert_exact()
+    assert set(RollupDay.objects.values_list("actor", "harness", "core_s")) == {("agent", "codex", 200)}
+
+
+def test_nothing_is_recomputed_for_those_who_are_not_marked(users: list[ClusterUser], lab: Lab) -> None:
+    for user in users:
+        make_job(user, lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 60)
+    services.refresh()
+    before = dict(RollupDay.objects.values_list("cluster_user_id", "pk"))
+    services.mark_dirty(users[0].cluster, [(date(2026, 7, 1), users[0].pk)])
+    assert services.refresh() == 1
+    after = dict(RollupDay.objects.values_list("cluster_user_id", "pk"))
+    assert after[users[1].pk] == before[users[1].pk]
+    assert after[users[0].pk] != before[users[0].pk]
+
+
+def test_marking_twice_is_one_mark(users: list[ClusterUser]) -> None:
+    pair = (date(2026, 7, 1), users[0].pk)
+    services.mark_dirty(users[0].cluster, [pair, pair])
+    services.mark_dirty(users[0].cluster, [pair])
+    assert RollupDirty.objects.count() == 1
+
+
+def test_a_leased_cluster_is_left_to_its_holder(users: list[ClusterUser], lab: Lab) -> None:
+    make_job(users[0], lab, submit=DAY_0)
+    assert leases.take("rollups:aster", "somebody else", seconds=60)
+    assert services.refresh() == 0
+    assert services.catch_up(cluster=users[0].cluster, patience_s=0) is False
+    leases.release("rollups:aster", "somebody else")
+    assert services.catch_up(cluster=users[0].cluster) is True
+
+
+def test_many_users_of_a_day_are_done_in_parts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollups, "USERS_A_PART", 2)
+    cluster = factories.make_cluster("aster")
+    for _ in range(5):
+        user = factories.make_cluster_user(cluster, factories.make_user())
+        make_job(user, lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 7200)
+    assert services.refresh(cluster=cluster) == 5
+    assert_exact()
+
+
+def test_an_interrupted_refresh_is_finished_by_the_next(
+    users: list[ClusterUser], lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rollups, "USERS_A_PART", 1)
+    for user in users:
+        make_job(user, lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 90_000)
+    real, calls = rollups._recompute, []
+
+    def die_at_the_third(*args: Any, **kwargs: Any) -> int:
+        calls.append(args)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(rollups, "_recompute", die_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        services.refresh()
+    assert RollupDirty.objects.exists()
+    services.refresh()
+    assert_exact()
+
+
+def test_runtimes_go_with_their_rollup(users: list[ClusterUser], lab: Lab) -> None:
+    job = make_job(users[0], lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 60)
+    services.refresh()
+    assert RollupRuntime.objects.get().jobs == 1
+    mark(job)
+    job.delete()
+    services.refresh()
+    assert not RollupRuntime.objects.exists()
+    assert not RollupDay.objects.exists()
+    assert not RollupHour.objects.exists()
+
+
+def test_refreshing_a_day_takes_a_bounded_number_of_queries(
+    users: list[ClusterUser], lab: Lab, django_assert_max_num_queries: Any
+) -> None:
+    for hour in range(20):
+        for user in users:
+            make_job(user, lab, submit=DAY_0 + hour * 3600, start=DAY_0 + hour * 3600, end=DAY_0 + hour * 3600 + 300)
+    with django_assert_max_num_queries(32):
+        services.refresh()
+    assert_exact()
+
+
+def test_beat_refreshes_what_is_marked(users: list[ClusterUser], lab: Lab) -> None:
+    make_job(users[0], lab, submit=DAY_0)
+    assert django_settings.CELERY_BEAT_SCHEDULE["refresh-rollups"]["task"] == refresh_rollups.name
+    assert refresh_rollups() == 1
+    assert_exact()
