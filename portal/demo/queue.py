@@ -149,7 +149,7 @@ class Queue:
         return []
 
     def _start(self, job: Waiting, now_s: int) -> list[JobRecord]:
-        """Start a job, or the next task of an array: it gets a record of its own, the last one takes over the array's."""
+        """Start a job, or the next task of an array: it gets a record of its own, the last one the array's."""
         record, records = job.record, []
         if record.array_job_id is not None and "[" in record.job_id:
             record, rest = next_task(record)
