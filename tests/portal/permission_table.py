@@ -69,6 +69,12 @@ PAGES: list[Row] = [
     reason_first("/agents/{agent}/retire/"),
     for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422, auditor=422),
     for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404, auditor=404),
+    signed_in("GET", "/lessons/"),
+    signed_in("GET", "/lessons/record/"),
+    Row("POST", "/lessons/record/", 422, {"nobody": 302}),
+    # A lesson of the cast's lab is its members' alone: staff run the facility and do not read labs' lessons.
+    Row("GET", "/lessons/{lesson}/", 404, {"nobody": 302, "pi": 200, "manager": 200, "colleague": 200}),
+    Row("POST", "/lessons/{lesson}/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422}),
     signed_in("GET", "/my-lab/"),
     Row("GET", "/my-lab/{lab}/costs.json", 404, {"nobody": 302, "colleague": 403}),
     Row("POST", "/my-lab/{lab}/register/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422}),
@@ -100,6 +106,27 @@ PAGES: list[Row] = [
     Row("POST", "/theme/", 400),  # open to everybody; an empty form names no theme
     Row("GET", "/dev/components/", 404),  # only where DEBUG is on
     Row("GET", "/dev/components/figure/{figure}/", 404),
+    signed_in("GET", "/trials/"),
+    signed_in("GET", "/trials/requests/"),
+    # The colleague gives it back first: those who could have done so too find it gone, others may not or see nothing.
+    Row(
+        "POST",
+        "/trials/{trial}/cancel/",
+        409,
+        {"nobody": 302, "colleague": 302, "outsider": 404, "infosec": 403, "auditor": 403},
+    ),
+    Row("GET", "/trials/limits/", 403, {"nobody": 302, "staff": 200}),
+    signed_in("GET", "/extensions/"),
+    signed_in("GET", "/extensions/submit/"),
+    # The colleague submitted it; before it is admitted only they and the facility's offices see it.
+    Row("GET", "/extensions/{queued_extension}/", 200, {"nobody": 302, "pi": 404, "manager": 404, "outsider": 404}),
+    signed_in("GET", "/extensions/{admitted_extension}/"),
+    Row(
+        "POST",
+        "/extensions/{queued_extension}/decide/",
+        404,
+        {"nobody": 302, "colleague": 403, "staff": 422, "infosec": 422, "auditor": 403},
+    ),
 ]
 
 OPERATIONS: list[Row] = [
@@ -131,4 +158,23 @@ OPERATIONS: list[Row] = [
     ),
     Row("GET", "/api/v1/jobs", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
     Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
+    Row("GET", "/api/v1/lessons?text=oom", 200, {"none": 401, "service": 403}),
+    Row("POST", "/api/v1/lessons/look-up", 200, {"none": 401, "service": 403}, {"text": "oom"}),
+    Row(
+        "POST",
+        "/api/v1/lessons",
+        201,
+        {"none": 401, "service": 403},
+        {"error_text": "Out Of Memory", "cause": "too little", "fix": "more"},
+    ),
+    Row("GET", "/api/v1/lessons/{lesson}", 404, {"none": 401, "service": 403, "agent": 200}),
+    Row("POST", "/api/v1/lessons/{lesson}/evidence", 404, {"none": 401, "service": 403, "agent": 200}, {"holds": True}),
+    Row("POST", "/api/v1/trials", 201, {"none": 401, "service": 403}, {"minutes": 5}),
+    Row("GET", "/api/v1/trials", 200, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/trials/budget", 200, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/trials/{trial}", 200, {"none": 401, "foreign_agent": 404, "service": 403}),
+    Row("POST", "/api/v1/trials/{trial}/cancel", 200, {"none": 401, "foreign_agent": 404, "service": 403}),
+    Row("GET", "/api/v1/extensions", 200, {"none": 401, "service": 403}),
+    Row("POST", "/api/v1/extensions", 422, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/extensions/{agents_extension}", 200, {"none": 401, "foreign_agent": 404, "service": 403}),
 ]

@@ -1,146 +1,94 @@
-"""What a lab's agents did and what it cost: the figures of My lab."""
+"""What a lab's agents did and what it cost: My lab's figures, from the selectors that reports use, priced."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from dataclasses import dataclass
+from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Count, F, Max, Q, Sum
-from django.db.models.functions import Coalesce
 
-from portal.core import clock
-from principals.actors import Actor
+from principals.actors import Actor as Principal
 from principals.engine.harnesses import harness_name
-from principals.models import Agent, Lab
-from telemetry.models import Job, JobState, RollupDay
+from principals.models import Agent, Cluster, Lab
+from telemetry import selectors
+from telemetry.models import Actor, RollupDay
+from telemetry.selectors import AgentLoad, DayLoad, Period, Scope, Totals
 
 PERIOD_DAYS = 30
-LOST = [JobState.FAILED, JobState.CANCELLED, JobState.TIMEOUT, JobState.OUT_OF_MEMORY, JobState.NODE_FAIL]
+HOUR_S = 3600
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Jobs, hours and their price."""
-
-    jobs: int = 0
-    core_s: int = 0
-    gpu_s: int = 0
-    lost_jobs: int = 0
-
-    @property
-    def core_hours(self) -> float:
-        return self.core_s / 3600
-
-    @property
-    def gpu_hours(self) -> float:
-        return self.gpu_s / 3600
-
-    @property
-    def cost(self) -> float:
-        """In the site's currency, at its prices for a core-hour and a GPU-hour."""
-        return self.core_hours * settings.PRICE_CORE_HOUR + self.gpu_hours * settings.PRICE_GPU_HOUR
+def price(core_s: int, gpu_s: int) -> float:
+    """Return what core and GPU time cost, in the site's currency."""
+    hours: float = core_s / HOUR_S * settings.PRICE_CORE_HOUR + gpu_s / HOUR_S * settings.PRICE_GPU_HOUR
+    return hours
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """One agent's usage in the period; core and GPU time of whole jobs submitted in it."""
+    """One agent's load and its price."""
 
-    agent: Agent
-    harness: str
-    usage: Usage
-    cancelled_share: float | None
+    load: AgentLoad
+
+    @property
+    def agent(self) -> Agent:
+        return self.load.agent
+
+    @property
+    def harness(self) -> str:
+        return harness_name(self.load.agent.harness)
+
+    @property
+    def cost(self) -> float:
+        return price(self.load.core_s, self.load.gpu_s)
 
 
 @dataclass(frozen=True, slots=True)
 class LabFigures:
-    """The figures of a lab for the last thirty days."""
+    """The figures of a lab on one cluster."""
 
-    first: date
-    last: date
-    agents: Usage
-    lab: Usage
-    lost_core_s: int
-    rows: list[AgentRow] = field(default_factory=list)
-    days: list[date] = field(default_factory=list)
-    agent_cost_by_day: list[float] = field(default_factory=list)
-    people_cost_by_day: list[float] = field(default_factory=list)
+    cluster: Cluster
+    period: Period
+    agents: Totals
+    lab: Totals
+    rows: list[AgentRow]
+    days: list[DayLoad]
+
+    @property
+    def agents_cost(self) -> float:
+        return price(self.agents.core_s, self.agents.gpu_s)
+
+    @property
+    def lab_cost(self) -> float:
+        return price(self.lab.core_s, self.lab.gpu_s)
 
     @property
     def lost_cost(self) -> float:
-        return self.lost_core_s / 3600 * float(settings.PRICE_CORE_HOUR)
+        """The price of agents' core time in jobs that failed, timed out or were cancelled."""
+        return price(self.agents.ended_lost_core_s, 0)
+
+    @property
+    def agent_cost_by_day(self) -> list[float]:
+        return [price(day.core_s.agent, day.gpu_s.agent) for day in self.days]
+
+    @property
+    def people_cost_by_day(self) -> list[float]:
+        """People's and what is not attributed: everything of the lab that is not an agent's."""
+        return [price(day.core_s.total - day.core_s.agent, day.gpu_s.total - day.gpu_s.agent) for day in self.days]
 
 
-def lab_figures(actor: Actor, lab: Lab) -> LabFigures | None:
-    """Return a lab's figures for the thirty days up to its newest day with data; None where there are none."""
-    rollups = RollupDay.objects.visible_to(actor).filter(lab=lab)
-    last = rollups.aggregate(last=Max("day"))["last"]
-    if last is None:
+def lab_figures(actor: Principal, lab: Lab) -> LabFigures | None:
+    """Return a lab's figures for thirty days on the cluster it used last; None where it ran nothing yet."""
+    newest = RollupDay.objects.visible_to(actor).filter(lab=lab).order_by("-day").select_related("cluster").first()
+    if newest is None:
         return None
-    first = last - timedelta(days=PERIOD_DAYS - 1)
-    within = rollups.filter(day__gte=first, day__lte=last)
-    totals = _usages(within)
-    lost = within.filter(actor="agent").aggregate(lost=Coalesce(Sum("ended_lost_core_s"), 0))["lost"]
-    days = [first + timedelta(days=number) for number in range(PERIOD_DAYS)]
-    by_day = _cost_by_day(within)
-    everyone = Usage(*map(sum, zip(*map(_tuple, totals.values()), strict=True)))
+    period = Period(newest.day - timedelta(days=PERIOD_DAYS - 1), newest.day)
+    scope = Scope(actor, newest.cluster, period, lab)
+    living = [load for load in selectors.by_agent(scope) if load.agent.status != Agent.Status.RETIRED]
+    rows = sorted(map(AgentRow, living), key=lambda row: (-row.cost, row.agent.name))
     return LabFigures(
-        first=first,
-        last=last,
-        agents=totals.get("agent", Usage()),
-        lab=everyone,
-        lost_core_s=lost,
-        rows=_agent_rows(actor, lab, first),
-        days=days,
-        agent_cost_by_day=[by_day.get(("agent", day), 0.0) for day in days],
-        people_cost_by_day=[by_day.get(("human", day), 0.0) + by_day.get(("unknown", day), 0.0) for day in days],
+        cluster=newest.cluster,
+        period=period,
+        agents=selectors.totals_by_actor(scope)[Actor.AGENT],
+        lab=selectors.totals(scope),
+        rows=rows,
+        days=selectors.by_day(scope),
     )
-
-
-def _tuple(usage: Usage) -> tuple[int, int, int, int]:
-    return usage.jobs, usage.core_s, usage.gpu_s, usage.lost_jobs
-
-
-def _usages(rows: Any) -> dict[str, Usage]:
-    grouped = rows.values("actor").annotate(
-        jobs=Sum("submissions"), cores=Sum("core_s"), gpus=Sum("gpu_s"), lost=Sum("ended_failed")
-    )
-    return {row["actor"]: Usage(row["jobs"], row["cores"], row["gpus"], row["lost"]) for row in grouped.order_by()}
-
-
-def _cost_by_day(rows: Any) -> dict[tuple[str, date], float]:
-    grouped = rows.values("actor", "day").annotate(cores=Sum("core_s"), gpus=Sum("gpu_s")).order_by()
-    return {(row["actor"], row["day"]): Usage(0, row["cores"], row["gpus"]).cost for row in grouped}
-
-
-def _agent_rows(actor: Actor, lab: Lab, first: date) -> list[AgentRow]:
-    since = clock.now() - timedelta(days=PERIOD_DAYS)
-    grouped = (
-        Job.objects.visible_to(actor)
-        .filter(session__agent__lab=lab, submit__gte=min(since, _midnight(first)))
-        .values("session__agent")
-        .annotate(
-            jobs=Sum("array_tasks"),
-            cores=Coalesce(Sum(F("elapsed_s") * F("cpus")), 0),
-            gpu_time=Coalesce(Sum(F("elapsed_s") * F("gpus")), 0),
-            lost=Count("pk", filter=Q(state__in=LOST)),
-            cancelled=Count("pk", filter=Q(state=JobState.CANCELLED)),
-            records=Count("pk"),
-        )
-        .order_by()
-    )
-    usage = {row["session__agent"]: row for row in grouped}
-    agents = lab.agents.exclude(status=Agent.Status.RETIRED).select_related("owner")
-    rows = [_agent_row(agent, usage.get(agent.pk)) for agent in agents]
-    return sorted(rows, key=lambda row: (-row.usage.cost, row.agent.name))
-
-
-def _agent_row(agent: Agent, row: Mapping[str, Any] | None) -> AgentRow:
-    if row is None:
-        return AgentRow(agent, harness_name(agent.harness), Usage(), None)
-    used = Usage(row["jobs"], row["cores"], row["gpu_time"], row["lost"])
-    return AgentRow(agent, harness_name(agent.harness), used, row["cancelled"] / row["records"])
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), tzinfo=UTC)

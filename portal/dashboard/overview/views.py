@@ -15,6 +15,7 @@ from portal.dashboard.overview import parts, tables
 from portal.dashboard.overview.scope import Asked, choices, read
 from principals.web import PageRequest, page
 from security import selectors as security_selectors
+from security.models import Incident
 from telemetry.models import Actor
 
 INCIDENTS_SHOWN = 4
@@ -71,7 +72,7 @@ def _incidents(request: PageRequest) -> dict[str, Any]:
     return {
         "incidents": found[:INCIDENTS_SHOWN],
         "incident_count": found.count(),
-        "overdue_count": (overdue := found.past_their_time().count()),
+        "overdue_count": (overdue := Incident.objects.visible_to(request.actor).past_their_time().count()),
         "overdue_words": f"{formats.count(overdue)} past their time" if overdue else "",
     }
 
