@@ -50,7 +50,7 @@ def data_age() -> DataAge | None:
         return None
     behind = [source for source in heard if source.state in (SourceState.LATE, SourceState.DOWN)]
     if behind:
-        worst = max(behind, key=lambda source: source.age_s or 0)
+        worst = max(behind, key=lambda source: (source.state is SourceState.DOWN, source.age_s or 0))
         return DataAge(_behind(worst), str(worst.state))
     newest = min(source.age_s or 0 for source in heard)
     return DataAge(f"Data {duration(newest)} old, all sources current")

@@ -42,7 +42,8 @@ def job(request: PageRequest, pk: int) -> HttpResponseBase:
     row = JobRow(found, clock.now())
     outcome = describe_outcome(found.state, found.exit_code or 0, found.exit_signal or 0)
     context = {
-        "job": found, "row": row, "outcome": outcome[:1].upper() + outcome[1:], "entries": timeline_of(found),
+        "job": found, "row": row, "outcome": outcome[:1].upper() + outcome[1:],
+        "facts_meta": "" if found.state in LOST else outcome, "entries": timeline_of(found),
         "method": METHODS.get(found.actor_method, found.actor_method), "session": _session(request, found),
         "harness": harness_name(found.harness) if found.harness else "", "masks": _MASK.findall(found.submit_line),
         "lessons_url": url_or_none("lessons") if found.state in LOST else None,
