@@ -5,6 +5,8 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import HttpError, ValidationError
 
+from memory.api import router as memory_router
+from policies.api import router as policies_router
 from portal.core import problems
 from portal.core.errors import DomainError
 from portal.me import router as me_router
@@ -70,3 +72,5 @@ api.add_router("/events", events_router)
 api.add_router("", me_router, tags=["principals"])
 api.add_router("", security_router, tags=["security"])
 api.add_router("", telemetry_router, tags=["telemetry"])
+api.add_router("", policies_router, tags=["policies"])
+api.add_router("", memory_router, tags=["memory"])

@@ -7,6 +7,6 @@ class PortalConfig(AppConfig):
     def ready(self) -> None:
         # Tasks are sent from web, worker and commands alike: each needs the configured Celery app.
         from portal import celery  # noqa: F401
-        from portal.dashboard import counts
+        from portal.dashboard import wiring
 
-        counts.register()
+        wiring.register()

@@ -8,6 +8,8 @@ from datetime import timedelta
 from django.http import HttpRequest
 from ninja import Router
 
+from policies import selectors as policy_selectors
+from policies.schemas import BudgetOut
 from portal.core import clock
 from portal.core.errors import NotAllowed
 from portal.core.problems import answers
@@ -22,13 +24,25 @@ router = Router()
 SOON = timedelta(days=30)
 
 
-@router.get("/me", auth=requires("me:read"), response=answers(200, Me), summary="Who am I and what may I do")
-def me(request: HttpRequest) -> Me:
+class LimitsOfAgent(Limits):
+    """What this agent is held to, its trial budget included."""
+
+    trials: BudgetOut
+
+
+class MeOut(Me):
+    """Who the agent is, for whom it acts, what it may do and what it still lacks."""
+
+    limits: LimitsOfAgent
+
+
+@router.get("/me", auth=requires("me:read"), response=answers(200, MeOut), summary="Who am I and what may I do")
+def me(request: HttpRequest) -> MeOut:
     """Say who the token stands for, its scopes and limits, and what it still lacks, each with its remedy."""
     return describe(actor_of(request))
 
 
-def describe(actor: Actor) -> Me:
+def describe(actor: Actor) -> MeOut:
     """Return what an agent's own actor may know of itself."""
     agent = actor.agent
     if agent is None:
@@ -36,7 +50,7 @@ def describe(actor: Actor) -> Me:
     token = AgentToken.objects.get(key=actor.token_key)
     risk = principal_selectors.risk_of(agent)
     accounts = SlurmAccount.objects.filter(lab_id=agent.lab_id).values_list("name", flat=True)
-    return Me(
+    return MeOut(
         agent=agent.name,
         harness=agent.harness,
         autonomy=agent.autonomy,
@@ -47,11 +61,12 @@ def describe(actor: Actor) -> Me:
         accounts=sorted(set(accounts)),
         tier=TierOut(name=risk.tier.value, score=risk.score, reasons=[reason.text for reason in risk.reasons]),
         token=TokenOut(key=token.key, scopes=sorted(token.scopes), expires=token.expires),
-        limits=Limits(
+        limits=LimitsOfAgent(
             requests_per_minute=REQUESTS_PER_MINUTE,
             hosts=agent.hosts,
             partitions=agent.partitions,
             registration_ends=agent.expires,
+            trials=BudgetOut.of(policy_selectors.trial_budget(agent.owner, agent.lab)),
         ),
         missing=_missing(agent, token),
     )

@@ -188,6 +188,7 @@ CELERY_TASK_TIME_LIMIT = 3600
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "sweep-ingest-batches": {"task": "telemetry.tasks.sweep_ingest_batches", "schedule": 10.0},
+    "refresh-rollups": {"task": "telemetry.tasks.refresh_rollups", "schedule": 10.0},
     "number-live-events": {"task": "portal.realtime.tasks.number_live_events", "schedule": 60.0},
     "seal-audit": {"task": "portal.core.tasks.seal_audit", "schedule": 5.0},
     "anchor-audit": {"task": "portal.core.tasks.anchor_audit", "schedule": crontab(minute="0")},
@@ -195,7 +196,9 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
         "task": "portal.reports.tasks.draft_last_month",
         "schedule": crontab(minute="40", hour="3", day_of_month="1"),
     },
+    "prune-lookups": {"task": "memory.tasks.prune_lookups", "schedule": crontab(hour="3", minute="41")},
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
+    "settle-trials": {"task": "policies.tasks.settle_trials", "schedule": 60.0},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 

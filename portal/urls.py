@@ -18,6 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("principals.urls")),
     path("", include("security.urls")),
     path("", include("policies.urls")),
+    path("", include("memory.urls")),
     path("", include("portal.dashboard.urls")),
     path("", include("portal.reports.urls")),
 ]

@@ -81,6 +81,10 @@ def _looks_everywhere(actor: Actor, _: Any) -> bool:
     return actor.sees_facility
 
 
+def _staff_or_auditor(actor: Actor, obj: Any) -> bool:
+    return _staff(actor, obj) or (actor.is_person and actor.is_auditor)
+
+
 def _lab_manager_or_staff(actor: Actor, lab: Lab) -> bool:
     return _staff(actor, lab) or _manages(actor, lab.pk)
 
@@ -110,6 +114,7 @@ def _reports_findings(actor: Actor, cluster: Cluster) -> bool:
 RULES: dict[str, Callable[[Actor, Any], bool]] = {
     "facility.look": _looks_everywhere,
     "facility.run": _staff,
+    "ingest.look": _staff_or_auditor,
     "lab.look": lambda actor, lab: actor.sees_facility or lab.pk in (actor.member_lab_ids | actor.granted_lab_ids),
     "lab.look_at_jobs": lambda actor, lab: actor.sees_facility or lab.pk in actor.visible_lab_ids,
     "lab.manage": _lab_manager_or_staff,

@@ -3,11 +3,11 @@
 from collections import Counter
 from dataclasses import asdict
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest
 from ninja import Router
 
-from portal.core import idempotency
 from portal.core.errors import Invalid
+from portal.core.idempotency import idempotent
 from portal.core.problems import answers
 from principals.auth import actor_of, requires
 from principals.models import Cluster
@@ -20,24 +20,19 @@ router = Router()
 @router.post(
     "/ingest/findings", auth=requires("ingest:findings"), response=answers(200, FindingsOut), summary="Send findings"
 )
-def ingest_findings(request: HttpRequest, body: FindingsIn) -> HttpResponse:
+@idempotent
+def ingest_findings(request: HttpRequest, body: FindingsIn) -> tuple[int, FindingsOut]:
     """Store findings; each joins or opens an incident. With an Idempotency-Key a retry gets the first answer."""
-    actor = actor_of(request)
-
-    def act() -> HttpResponse:
-        cluster = Cluster.objects.filter(name=body.cluster).first()
-        if cluster is None:
-            raise Invalid("No cluster has this name.", code="cluster_unknown", remedy="Send the name Slurm gives it.")
-        outcomes = services.report_findings(
-            actor=actor, cluster=cluster, findings=[_reported(finding) for finding in body.findings]
-        )
-        said = FindingsOut(
-            outcomes=[OutcomeOut.model_validate(asdict(outcome)) for outcome in outcomes],
-            counts=dict(Counter(outcome.outcome for outcome in outcomes)),
-        )
-        return JsonResponse(said.model_dump(mode="json"))
-
-    return idempotency.run_once(request, actor.token_key, act)
+    cluster = Cluster.objects.filter(name=body.cluster.replace("\0", "")).first()
+    if cluster is None:
+        raise Invalid("No cluster has this name.", code="cluster_unknown", remedy="Send the name Slurm gives it.")
+    outcomes = services.report_findings(
+        actor=actor_of(request), cluster=cluster, findings=[_reported(finding) for finding in body.findings]
+    )
+    return 200, FindingsOut(
+        outcomes=[OutcomeOut.model_validate(asdict(outcome)) for outcome in outcomes],
+        counts=dict(Counter(outcome.outcome for outcome in outcomes)),
+    )
 
 
 def _reported(finding: FindingIn) -> services.ReportedFinding:

@@ -8,7 +8,8 @@ JOB_EVENTS: Final = (SUBMITTED, STARTED, ENDED, REQUEUED, SUSPENDED, RESUMED)
 
 
 class JobNews(TypedDict):
-    """The facts of a job's change of state. Times: ISO 8601 UTC; `outcome` says state, exit code and signal in words.
+    """The facts of a job's change of state. Times: ISO 8601 UTC; `outcome` says state, exit code and signal in words,
+    `text` the change itself.
 
     `user` is the login name: topics that carry these events are open to those who may see it.
     """
@@ -21,6 +22,7 @@ class JobNews(TypedDict):
     old_state: str | None
     reason: str
     outcome: str
+    text: str
     exit_code: int | None
     exit_signal: int | None
     elapsed_s: int

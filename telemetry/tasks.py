@@ -15,3 +15,9 @@ def run_ingest_batch(batch_id: int) -> bool:
 def sweep_ingest_batches() -> int:
     """Send again the batches that nobody works on."""
     return services.sweep()
+
+
+@shared_task
+def refresh_rollups() -> int:
+    """Recompute the rollups of what changed."""
+    return services.refresh()

@@ -121,14 +121,15 @@ class Fault:
     message: str
 
 
-def verify(anchors: dict[int, str]) -> Iterator[Fault]:
-    """Walk the whole chain and yield each fault: changed, missing or unsealed rows, heads unlike their anchors.
+def verify(anchors: dict[int, str], *, after: int = 0) -> Iterator[Fault]:
+    """Walk the chain and yield each fault: changed, missing or unsealed rows, heads unlike their anchors.
 
-    `anchors` maps seq to the hash noted outside the database (`portal.core.anchors`).
+    `anchors` maps seq to the hash noted outside the database (`portal.core.anchors`). `after` begins behind that row,
+    whose hash is then taken as it stands: a quick look at the newest part.
     """
     head_seq, head_hash = head()
-    expected_seq, prev = 0, GENESIS
-    sealed = AuditEvent.objects.exclude(seq=None)
+    expected_seq, prev = after, _hash_at(after)
+    sealed = AuditEvent.objects.filter(seq__gt=after)
     for event in sealed.filter(seq__lte=head_seq).order_by("seq").iterator(chunk_size=2000):
         expected_seq += 1
         seq = event.seq or 0
@@ -149,6 +150,10 @@ def verify(anchors: dict[int, str]) -> Iterator[Fault]:
     # A row of the last minute may belong to a transaction that committed while we walked.
     if unsealed := AuditEvent.objects.filter(seq=None, at__lt=clock.now() - timedelta(minutes=1)).count():
         yield Fault(0, f"{unsealed} rows were never sealed")
+
+
+def _hash_at(seq: int) -> str:
+    return AuditEvent.objects.filter(seq=seq).values_list("hash", flat=True).first() or GENESIS if seq else GENESIS
 
 
 def _faults_of(event: AuditEvent, prev: str, anchored: str | None) -> Iterator[Fault]:

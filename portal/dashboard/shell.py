@@ -75,9 +75,9 @@ OFFICE_NAV = (
         "Watch",
         (
             NavItem("Overview", "overview", roles=OFFICE),
-            NavItem("Live jobs", "live-jobs", roles=frozenset({STAFF})),
+            NavItem("Live jobs", "live-jobs", roles=OFFICE),
             NavItem("Incidents", "incidents", "incidents", OFFICE),
-            NavItem("Ingest health", "ingest-health", roles=frozenset({STAFF})),
+            NavItem("Ingest health", "ingest-health", roles=frozenset({STAFF, AUDITOR})),
         ),
     ),
     (
@@ -108,6 +108,7 @@ MEMBER_NAV = (
 _counts: dict[str, Callable[[Any], Count | int | None]] = {}
 _age: list[Callable[[], DataAge | None]] = []
 _labs: list[Callable[[Any], Iterable[Any]]] = []
+_demo: list[Callable[[], bool]] = []
 
 
 def register_count(name: str, provider: Callable[[Any], Count | int | None]) -> None:
@@ -123,6 +124,11 @@ def register_data_age(provider: Callable[[], DataAge | None]) -> None:
 def register_labs(provider: Callable[[Any], Iterable[Any]]) -> None:
     """Let `provider(user)` list the labs a person belongs to; the last one registered wins."""
     _labs[:] = [provider]
+
+
+def register_demo(provider: Callable[[], bool]) -> None:
+    """Let `provider()` say whether the rows are invented; the last one registered wins."""
+    _demo[:] = [provider]
 
 
 def role_of(user: Any) -> str:
@@ -189,7 +195,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "theme": theme if theme in THEMES else "system",
         "facility": settings.FACILITY_NAME,
         "facility_zone": settings.FACILITY_TIME_ZONE,
-        "demo": settings.DEMO,
+        "demo": settings.DEMO or (_demo[0] if _demo else False),
     }
 
 

@@ -45,7 +45,7 @@ def draw_submitter(rng: Random, local: datetime) -> tuple[GroupPlan, str]:
 def submit(rng: Random, group: GroupPlan, login: str, *, base: int, now_s: int) -> tuple[JobRecord, int]:
     """Submit a job or a small array as number `base`; return its record and how many numbers it took."""
     size = rng.choice(_TASKS)
-    limit = rng.choice((900, 1800, 3600, 7200, 14_400))
+    limit = rng.choice((900, 1800, 3600, 7200))
     shape = _shape(rng, group, size, limit)
     draft = Draft(group.actor, group.harness, Batch(login, now_s, size, None), 0, shape, "PENDING", 0, 0)
     draft.limit_s = nice_limit(limit, shape.partition)

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from portal.core import clock
 from portal.core.errors import Conflict
-from portal.demo import agents, cast, people, security, telemetry
+from portal.demo import agents, cast, memory, people, policies, security, telemetry
 from portal.demo.facility import Facility, build_facility
 from portal.demo.history import Stage, play
 from portal.demo.plan import DAYS
@@ -46,8 +46,9 @@ def load_demo(*, seed: int, now: datetime, jobs: int, say: Say) -> Facility:
         with clock.at(start):
             cluster = people.make_people()
         stage = Stage(cluster, start, now, Random(seed))
-        say("Registering agents, reporting findings, declaring sessions …")
-        play([*agents.acts(stage), *security.acts(stage)])
+        say("Registering agents, asking for trials, reporting findings, declaring sessions …")
+        stories = (agents, policies, memory, security)
+        play([act for app in stories for act in app.acts(stage)])
         with clock.at(now):
             telemetry.declare_all(stage, facility)
         say(f"Storing {len(facility.records):,} job records, day by day …")

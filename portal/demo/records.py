@@ -11,7 +11,7 @@ from portal.demo.plan import HUMAN, PARTITIONS
 from telemetry.engine.slurm.records import NEVER_ASSIGNED, JobRecord
 
 LAST_RAW_ID: Final = 48_213_951  # of the newest job at `now`
-_SECRETS_A_JOB: Final = 0.002
+_SECRETS_A_BATCH: Final = 0.008
 _REQUEUES_A_JOB: Final = 0.002
 _BY_ROOT: Final = 0.04
 _OLD_STYLE: Final = 0.1  # cancelled in the queue, with a start equal to the end, as older releases wrote it
@@ -87,7 +87,7 @@ def common_facts(rng: Random, draft: Draft) -> dict[str, Any]:
     """Return the fields of a record that all jobs of a batch share."""
     shape, lab = draft.shape, cast.LAB_OF[draft.batch.login]
     name = texts.job_name(rng, draft)
-    secret = rng.random() < _SECRETS_A_JOB * 2
+    secret = rng.random() < _SECRETS_A_BATCH
     gpu_type = PARTITIONS[shape.partition].gpu_type
     campaign = draft.batch.campaign
     return {

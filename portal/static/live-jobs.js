@@ -2,21 +2,23 @@
 // Rows never jump while focus or pointer is in the table: changes are counted and wait for a button.
 (() => {
   "use strict";
-  const GATHER_MS = 400, FRESH_MS = 15000, SAY_MS = 10000, TICKER_ROWS = 12;
-  const VERBS = { "job.submitted": "submitted", "job.started": "started", "job.ended": "ended", "job.cancelled": "cancelled" };
-  const changed = new Map(); // job id -> when it changed
-  let waiting = 0, unsaid = 0, timer = 0;
+  const GATHER_MS = 400, APART_MS = 1000, AGES_MS = 30000, FRESH_MS = 15000, SAY_MS = 10000, TICKER_ROWS = 12;
+  const VERBS = { "job.submitted": "submitted", "job.started": "started", "job.ended": "ended" };
+  const changed = new Map(); // "cluster:raw id" -> when it changed
+  let waiting = 0, unsaid = 0, timer = 0, asked = 0, paused = false;
 
   const results = () => document.getElementById("live-results");
   const held = () => {
-    const table = results() && results().querySelector("table");
-    return Boolean(table && (table.matches(":hover") || table.contains(document.activeElement)));
+    const place = results(), table = place && place.querySelector("table");
+    return Boolean(table && (table.matches(":hover") || place.contains(document.activeElement)));
   };
+  const key = (payload) => (payload.cluster && payload.raw_id ? `${payload.cluster}:${payload.raw_id}` : "");
 
   function ask() {
     const place = results();
     if (!place || !window.htmx) return;
     waiting = 0;
+    asked = Date.now();
     showWaiting();
     window.htmx.ajax("GET", window.location.pathname + window.location.search, { target: "#live-results", select: "#live-results", swap: "outerHTML" });
   }
@@ -28,9 +30,15 @@
     button.textContent = waiting === 1 ? "Show 1 change" : `Show ${waiting} changes`;
   }
 
+  // The first change starts the clock and later ones do not put it back: a busy cluster must not starve the page.
   function settle() {
-    window.clearTimeout(timer);
-    timer = window.setTimeout(() => (held() ? showWaiting() : ask()), GATHER_MS);
+    if (timer) return;
+    const wait = Math.max(GATHER_MS, asked + APART_MS - Date.now());
+    timer = window.setTimeout(() => {
+      timer = 0;
+      if (held()) showWaiting();
+      else ask();
+    }, wait);
   }
 
   function markFresh() {
@@ -43,48 +51,64 @@
     }
   }
 
+  // Everything here came from outside: it is set as text, and the address is built from checked parts.
   function tick(event) {
     const list = document.getElementById("ticker");
     if (!list) return;
     const { at, name, payload } = event;
+    const zone = document.querySelector("[data-live]")?.dataset.zone;
     const line = document.createElement("li");
     const time = document.createElement("time");
     time.dateTime = at;
-    time.textContent = new Date(at).toLocaleTimeString("en-GB", { timeZone: list.dataset.zone || undefined });
+    time.textContent = new Date(at).toLocaleTimeString("en-GB", { timeZone: zone || undefined });
     const body = document.createElement("div");
     const link = document.createElement("a");
     link.className = "fig";
-    link.textContent = payload.job || payload.raw_id || String(event.seq);
-    link.href = typeof payload.url === "string" && payload.url.startsWith("/") ? payload.url : `${window.location.pathname}?q=${encodeURIComponent(link.textContent)}`;
+    link.textContent = payload.job_id || String(payload.raw_id || event.seq);
+    if (key(payload)) link.href = `/jobs/${encodeURIComponent(payload.cluster)}/${encodeURIComponent(payload.raw_id)}/`;
     body.append(link, ` ${payload.text || VERBS[name] || name}`);
-    if (payload.whose) {
+    if (payload.user) {
       const whose = document.createElement("small");
-      whose.textContent = payload.whose;
+      whose.textContent = payload.user;
       body.append(whose);
     }
     line.append(time, body);
     list.prepend(line);
     while (list.children.length > TICKER_ROWS) list.lastElementChild.remove();
+    const empty = document.getElementById("ticker-empty");
+    if (empty) empty.hidden = true;
   }
 
   document.addEventListener("gatehouse:event", ({ detail }) => {
     if (!detail.name.startsWith("job.")) return;
-    const id = String(detail.payload.job_pk ?? detail.payload.job ?? "");
+    const id = key(detail.payload);
     if (id) changed.set(id, Date.now());
     waiting += 1;
     unsaid += 1;
+    const cursor = document.getElementById("live-cursor");
+    if (cursor) cursor.textContent = detail.seq.toLocaleString("en-GB");
     tick(detail);
+    if (held()) showWaiting();
     settle();
   });
+  document.addEventListener("gatehouse:live", ({ detail }) => { paused = detail.state === "paused"; });
   document.addEventListener("gatehouse:resync", ask);
   document.addEventListener("htmx:afterSettle", markFresh);
+  // Counts by state come along with the rows; a reader who stands in them keeps the place.
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    if (event.detail.target.contains(document.activeElement)) event.detail.shouldSwap = false;
+  });
   document.addEventListener("click", (event) => event.target.closest("#live-apply") && ask());
   for (const kind of ["pointerout", "focusout"]) {
     document.addEventListener(kind, (event) => {
-      if (waiting && event.target.closest && event.target.closest("#live-results table")) settle();
+      if (waiting && event.target.closest && event.target.closest("#live-results")) settle();
     });
   }
   window.setInterval(markFresh, 1000);
+  // Ages and running times move even where nothing happens.
+  window.setInterval(() => {
+    if (!paused && !document.hidden && !held() && Date.now() - asked > AGES_MS) ask();
+  }, AGES_MS / 2);
   // The ticker is no live region; this one sentence is, and at most every ten seconds.
   window.setInterval(() => {
     const status = document.getElementById("say");

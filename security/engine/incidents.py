@@ -44,7 +44,7 @@ KINDS = {
     Kind.LOGIN_NODE_COMPUTE: KindFacts("Computing on a login node", Severity.LOW, "Move the work into a job."),
     Kind.SCRATCH_EVASION: KindFacts("Scratch rules evaded", Severity.LOW, "Have the files moved or removed."),
     Kind.SANDBOX_WIDENING: KindFacts("Sandbox widened", Severity.MEDIUM, "Compare its settings with the site’s."),
-    Kind.POLLING_LOOP: KindFacts("Tight polling", Severity.LOW, "Point its owner to gatehouse wait."),
+    Kind.POLLING_LOOP: KindFacts("Tight polling", Severity.LOW, "Point its owner to job events."),
     Kind.OTHER: KindFacts("Other", Severity.MEDIUM, "Read the evidence."),
 }
 

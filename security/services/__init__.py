@@ -2,10 +2,11 @@
 
 from security.services.containment import contain_agent, release_agent
 from security.services.findings import MAX_FINDINGS, FindingOutcome, report_findings
-from security.services.incidents import add_note, assign, move_incident
+from security.services.incidents import ASK, add_note, assign, move_incident
 from security.services.reports import ReportedFinding
 
 __all__ = [
+    "ASK",
     "MAX_FINDINGS",
     "FindingOutcome",
     "ReportedFinding",

@@ -1,10 +1,11 @@
 """Filing findings: each goes to the current incident of its key, reopens it, or opens one."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
+from django.db import IntegrityError, transaction
 from django.db.models import Count, Max
 
-from portal.core import live
 from principals.actors import Actor
 from principals.models import Cluster
 from security import events
@@ -22,8 +23,10 @@ OPENED, JOINED, REOPENED = "opened", "joined", "reopened"
 class File:
     """The incidents one chunk of findings touches, inside one transaction."""
 
-    def __init__(self, actor: Actor, cluster: Cluster, at: datetime) -> None:
+    def __init__(self, actor: Actor, cluster: Cluster, at: datetime, keys: Iterable[str]) -> None:
         self.actor, self.cluster, self.at = actor, cluster, at
+        current = Incident.objects.filter(dedup_key__in=set(keys), is_current=True)
+        self._current = {incident.dedup_key: incident for incident in current}
         self.incidents: dict[int, Incident] = {}
         self._findings: list[Finding] = []
         self._lines: list[IncidentEvent] = []
@@ -36,7 +39,8 @@ class File:
         if how == JOINED:
             self._raise_severity(incident, finding.severity)
         self.incidents[incident.pk] = incident
-        self._names[incident.pk] = events.INCIDENT_OPENED if how == OPENED else events.INCIDENT_CHANGED
+        if self._names.get(incident.pk) != events.INCIDENT_OPENED:
+            self._names[incident.pk] = events.INCIDENT_OPENED if how == OPENED else events.INCIDENT_CHANGED
         occurred = finding.said.occurred
         self._newest[incident.pk] = max(occurred, self._newest.get(incident.pk, occurred))
         self._findings.append(self._row(incident, finding, subject, key))
@@ -47,20 +51,16 @@ class File:
         # Equal findings of two batches at once: the second row is left out, its incident is the same.
         Finding.objects.bulk_create(self._findings, ignore_conflicts=True)
         IncidentEvent.objects.bulk_create(self._lines)
-        seen = Finding.objects.filter(incident__in=self.incidents).values("incident")
+        touched = Incident.objects.filter(pk__in=self.incidents).select_related("cluster_user", "agent")
+        by_id = {incident.pk: incident for incident in touched}
+        seen = Finding.objects.filter(incident__in=by_id).values("incident")
         for row in seen.annotate(count=Count("pk"), last=Max("occurred")):
-            incident = self.incidents[row["incident"]]
-            incident.sightings, incident.last_seen = row["count"], row["last"]
-            Incident.objects.filter(pk=incident.pk).update(sightings=row["count"], last_seen=row["last"])
-        told = [news.tell(each, name=self._names[pk], at=self._newest[pk]) for pk, each in self.incidents.items()]
-        live.announce([each for each in told if each is not None])
+            by_id[row["incident"]].sightings, by_id[row["incident"]].last_seen = row["count"], row["last"]
+        Incident.objects.bulk_update(by_id.values(), ["sightings", "last_seen"])
+        news.announce([news.tell(each, name=self._names[pk], at=self._newest[pk]) for pk, each in by_id.items()])
 
     def _incident_for(self, finding: CleanFinding, subject: Subject) -> tuple[Incident, str]:
-        current = (
-            Incident.objects.filter(dedup_key=finding.dedup_key(self.cluster.name), is_current=True)
-            .select_related("cluster_user", "agent")
-            .first()
-        )
+        current = self._current.get(finding.dedup_key(self.cluster.name))
         if current is None:
             return self._open(finding, subject)
         what = recurrence.place_finding(
@@ -76,20 +76,22 @@ class File:
 
     def _open(self, finding: CleanFinding, subject: Subject) -> tuple[Incident, str]:
         """Open an incident, or join the one that a simultaneous finding opened first."""
-        said, severity = finding.said, finding.severity
-        incident, created = Incident.objects.select_related("cluster_user", "agent").get_or_create(
-            dedup_key=finding.dedup_key(self.cluster.name), is_current=True,
-            defaults={
-                "title": finding.title or _title(finding), "kind": said.kind, "severity": severity,
-                "cluster": self.cluster, "host": said.host, "lab_id": subject.lab_id, "agent_id": subject.agent_id,
-                "cluster_user_id": subject.cluster_user_id, "fingerprint": finding.fingerprint, "opened": self.at,
-                "due_at": rules.next_deadline(rules.Severity(severity), rules.State.NEW, self.at),
-            },
+        said, severity, key = finding.said, finding.severity, finding.dedup_key(self.cluster.name)
+        fresh = Incident(
+            dedup_key=key, title=finding.title or _title(finding), kind=said.kind, severity=severity,
+            cluster=self.cluster, host=said.host, lab_id=subject.lab_id, agent_id=subject.agent_id,
+            cluster_user_id=subject.cluster_user_id, fingerprint=finding.fingerprint, opened=self.at,
+            due_at=rules.next_deadline(rules.Severity(severity), rules.State.NEW, self.at),
         )  # fmt: skip
-        if not created:
-            return incident, JOINED
-        self._note(incident, IncidentEvent.Kind.OPENED, new=State.NEW)
-        return incident, OPENED
+        try:
+            with transaction.atomic():
+                fresh.save(force_insert=True)
+        except IntegrityError:
+            self._current[key] = Incident.objects.get(dedup_key=key, is_current=True)
+            return self._current[key], JOINED
+        self._current[key] = fresh
+        self._note(fresh, IncidentEvent.Kind.OPENED, new=State.NEW)
+        return fresh, OPENED
 
     def _reopen(self, incident: Incident, finding: CleanFinding) -> str:
         """Open a closed incident again; only one of two simultaneous findings does."""

@@ -102,7 +102,7 @@ def _file(
     """File one chunk inside the caller's transaction."""
     keys = {each.position: each.finding.key(cluster.name) for each in chunk}
     known = dict(Finding.objects.filter(key__in=keys.values()).values_list("key", "incident_id"))
-    file = filing.File(actor, cluster, at)
+    file = filing.File(actor, cluster, at, (each.finding.dedup_key(cluster.name) for each in chunk))
     counts: Counter[str] = Counter()
     for each in chunk:
         key = keys[each.position]

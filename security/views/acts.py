@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from portal.core.errors import DomainError, Invalid
+from principals import permissions
 from principals.web import PageRequest, add_refusal
 from security import services
 from security.engine import incidents as rules
@@ -33,6 +34,7 @@ class Act:
 
 def perform(request: PageRequest, incident: Incident) -> str:
     """Do what the form asks; return words for what was done. Errors: those of the services."""
+    permissions.require(request.actor, "incident.act", incident, remedy=services.ASK)
     verb, *words = request.POST.get("act", "").split(":")
     doer = _DOERS.get(verb)
     if doer is None or len(words) != _WORDS.get(verb, 0):

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from telemetry.engine.touched import Footprint
 from telemetry.engine.transitions import supersedes
 
-Outcome: TypeAlias = Literal["created", "updated", "duplicate", "late"]
+Verdict: TypeAlias = Literal["created", "updated", "duplicate", "late"]
 
 
 class Known(NamedTuple):
@@ -16,7 +16,7 @@ class Known(NamedTuple):
     footprint: Footprint
 
 
-def judge_report(known: Known | None, *, digest: int, state: str, start_s: int | None, elapsed_s: int) -> Outcome:
+def judge_report(known: Known | None, *, digest: int, state: str, start_s: int | None, elapsed_s: int) -> Verdict:
     """Decide what a report is. `late`: a live state after the end, or less run time of the same run than known."""
     if known is None:
         return "created"

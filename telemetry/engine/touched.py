@@ -1,6 +1,5 @@
 """Which days of a user a change of a job touches: those whose rollups must be computed anew."""
 
-from collections.abc import Iterator
 from datetime import date
 from typing import Final, NamedTuple
 
@@ -29,15 +28,14 @@ class Footprint(NamedTuple):
         return start is not None and end is not None and self.elapsed_s == end - start
 
 
-def days_of(job: Footprint) -> Iterator[int]:
-    """Yield the days (since 1970) on which a job counts; some may come twice."""
-    yield job.submit_s // DAY_S
+def days_of(job: Footprint) -> set[int]:
+    """Return the days (since 1970) on which a job counts: of its submit, its end, and each on which it ran."""
+    submitted = job.submit_s // DAY_S
     if job.usage_end_s is None:
-        return
+        return {submitted}
     last = job.usage_end_s // DAY_S
-    yield last
-    if job.start_s is not None:
-        yield from range(job.start_s // DAY_S, last)
+    first = last if job.start_s is None else job.start_s // DAY_S
+    return {submitted, last} if first >= last else {submitted, *range(first, last + 1)}
 
 
 def touched_days(old: Footprint | None, new: Footprint) -> set[tuple[int, int]]:

@@ -148,3 +148,28 @@ def describe_outcome(state: str, exit_code: int = 0, exit_signal: int = 0) -> st
     if exit_code > 128 and exit_code - 128 in SIGNALS and exit_code < 160:
         return f"{words}, exit code {exit_code} (a process ended by {SIGNALS[exit_code - 128]})"
     return f"{words}, exit code {exit_code}" if exit_code else words
+
+
+_PLAIN_CHANGES: Final = {REQUEUED: "put back in the queue", SUSPENDED: "suspended", RESUMED: "resumed"}
+
+
+def describe_change(event: str, *, outcome: str, elapsed_s: int, nodes: int, cpus: int, gpus: int) -> str:
+    """Say a change in a few words for a line of news: "started on 8 nodes", "completed after 41 s"."""
+    if event == SUBMITTED:
+        return f"submitted, {_counted(gpus, 'GPU') if gpus else _counted(cpus, 'core')}"
+    if event == STARTED:
+        return f"started on {_counted(nodes, 'node')}"
+    if event == ENDED:
+        return f"{outcome} after {_about(elapsed_s)}" if elapsed_s else outcome
+    return _PLAIN_CHANGES.get(event, outcome)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _about(seconds: int) -> str:
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

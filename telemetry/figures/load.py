@@ -21,7 +21,13 @@ MEASURES: dict[str, tuple[str, Unit, str, int]] = {
     "gpu_s": ("GPU-hours", Unit.GPU_HOURS, USE_WORDS, HOUR_S),
 }
 LABELS = {Actor.AGENT: "Agents", Actor.HUMAN: "People", Actor.UNKNOWN: "Not attributed"}
+_BY = {Definition.ACCOUNT: "by account", Definition.JOB: "by job"}
 SUPPRESSED = f"Rows about fewer than {MIN_PEOPLE} people are added to the rest."
+
+
+def sentence_case(words: str) -> str:
+    """Begin with a capital and leave the rest, for GPU-hours stay GPU-hours."""
+    return words[0].upper() + words[1:]
 
 
 def amount(measure: str, raw: int) -> Number:
@@ -37,7 +43,7 @@ def _total(measure: str) -> Callable[[Readings], Measured]:
 
 def _share(measure: str, definition: Definition) -> Callable[[Readings], Measured]:
     title, unit, _, _ = MEASURES[measure]
-    columns = (Column("amount", title.capitalize(), unit, adds_up=True), Column("share", "Share", Unit.SHARE))
+    columns = (Column("amount", sentence_case(title), unit, adds_up=True), Column("share", "Share", Unit.SHARE))
 
     def measured(readings: Readings) -> Measured:
         split = getattr(readings.shares[definition], measure)
@@ -57,7 +63,7 @@ def _share(measure: str, definition: Definition) -> Callable[[Readings], Measure
 def _totals() -> list[Figure]:
     return [
         Figure(
-            f"total-{title}", Section.LOAD, title.capitalize(), f"All {title} of the period, whoever made them.",
+            f"total-{title}", Section.LOAD, sentence_case(title), f"All {title} of the period, whoever made them.",
             population, unit, _total(measure),
         )
         for measure, (title, unit, population, _) in MEASURES.items()
@@ -67,7 +73,8 @@ def _totals() -> list[Figure]:
 def _shares() -> list[Figure]:
     return [
         Figure(
-            f"share-{title}-{definition}", Section.LOAD, f"Agents’ share of {title}", definition.sentence, population,
+            f"share-{title}-{definition}", Section.LOAD, f"Agents’ share of {title}, {_BY[definition]}",
+            definition.sentence, population,
             Unit.SHARE, _share(measure, definition), query={"actor": "agent"} if definition is Definition.JOB else {},
         )
         for definition in (Definition.ACCOUNT, Definition.JOB)
@@ -76,7 +83,7 @@ def _shares() -> list[Figure]:
 
 
 HARNESS_COLUMNS = tuple(
-    Column(measure, title.capitalize(), unit, adds_up=True) for measure, (title, unit, _, _) in MEASURES.items()
+    Column(measure, sentence_case(title), unit, adds_up=True) for measure, (title, unit, _, _) in MEASURES.items()
 )
 
 

@@ -103,7 +103,7 @@ class Migration(migrations.Migration):
                 ('campaign', models.CharField(blank=True, default='', max_length=100)),
                 ('extra', models.JSONField(blank=True, default=dict)),
                 ('actor', models.CharField(choices=[('agent', 'Agent'), ('human', 'People'), ('unknown', 'Not attributed')], default='unknown', max_length=8)),
-                ('actor_method', models.CharField(default='none', max_length=24)),
+                ('actor_method', models.CharField(default='none', max_length=40)),
                 ('actor_confidence', models.FloatField(default=0.0)),
                 ('harness', models.CharField(blank=True, default='', max_length=32)),
                 ('digest', models.BigIntegerField()),

@@ -119,7 +119,7 @@ class Job(models.Model):
     extra = models.JSONField(default=dict, blank=True)  # columns we do not know, kept
 
     actor = models.CharField(max_length=8, choices=Actor.choices, default=Actor.UNKNOWN)
-    actor_method = models.CharField(max_length=24, default="none")
+    actor_method = models.CharField(max_length=40, default="none")
     actor_confidence = models.FloatField(default=0.0)
     harness = models.CharField(max_length=32, default="", blank=True)
     session = models.ForeignKey(

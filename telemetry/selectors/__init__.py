@@ -3,6 +3,19 @@
 from telemetry.selectors.agents import AgentLoad, by_agent
 from telemetry.selectors.cells import MIN_PEOPLE, REASON
 from telemetry.selectors.groups import GroupLoad, GroupLoads, by_lab, by_partition, over_representation
+from telemetry.selectors.job_filters import JobFilter
+from telemetry.selectors.job_lists import (
+    MOST_COUNTED,
+    JobTotals,
+    StateCount,
+    choices_in,
+    clusters,
+    count_states,
+    find_by_id,
+    live_jobs,
+    newest_by_raw_id,
+    total,
+)
 from telemetry.selectors.rhythm import HourOfWeek, Runtimes, hour_of_week, runtimes
 from telemetry.selectors.scope import Definition, Period, Scope
 from telemetry.selectors.sessions import SessionAges, session_ages
@@ -10,11 +23,45 @@ from telemetry.selectors.shares import DayLoad, HarnessLoad, Shares, Split, by_d
 from telemetry.selectors.totals import Totals, daily_totals, ratio, totals, totals_by_actor
 
 __all__ = [
-    "MIN_PEOPLE", "REASON",
-    "AgentLoad", "DayLoad", "Definition", "GroupLoad", "GroupLoads", "HarnessLoad", "HourOfWeek",
-    "Period", "Runtimes", "Scope", "SessionAges", "Shares", "Split", "Totals",
-    "by_agent", "by_day", "by_harness", "by_lab",
-    "by_partition", "daily_totals", "hour_of_week", "over_representation", "ratio", "runtimes",
-    "session_ages", "shares", "totals",
+    "MIN_PEOPLE",
+    "MOST_COUNTED",
+    "REASON",
+    "AgentLoad",
+    "DayLoad",
+    "Definition",
+    "GroupLoad",
+    "GroupLoads",
+    "HarnessLoad",
+    "HourOfWeek",
+    "JobFilter",
+    "JobTotals",
+    "Period",
+    "Runtimes",
+    "Scope",
+    "SessionAges",
+    "Shares",
+    "Split",
+    "StateCount",
+    "Totals",
+    "by_agent",
+    "by_day",
+    "by_harness",
+    "by_lab",
+    "by_partition",
+    "choices_in",
+    "clusters",
+    "count_states",
+    "daily_totals",
+    "find_by_id",
+    "hour_of_week",
+    "live_jobs",
+    "newest_by_raw_id",
+    "over_representation",
+    "ratio",
+    "runtimes",
+    "session_ages",
+    "shares",
+    "total",
+    "totals",
     "totals_by_actor",
 ]  # fmt: skip

@@ -8,16 +8,28 @@ dues, so that the parts of any cut sum to the elapsed time exactly (as `telemetr
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
-from django.db.models import BigIntegerField, Case, Expression, ExpressionWrapper, F, Max, Q, Sum, Value, When
+from django.db.models import (
+    Aggregate,
+    BigIntegerField,
+    Case,
+    Expression,
+    ExpressionWrapper,
+    F,
+    Max,
+    Q,
+    Sum,
+    Value,
+    When,
+)
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Greatest, Least
 
 from telemetry.engine import usage
-from telemetry.models import Job, JobState, RollupDay, RollupHour, RollupRuntime
+from telemetry.models import Job, JobState
 from telemetry.models.jobs import JobQuerySet
 
 DAY_KEY = ("cluster_user_id", "lab_id", "partition", "qos", "actor", "harness")
@@ -26,10 +38,20 @@ FAILED = (JobState.FAILED, JobState.NODE_FAIL, JobState.BOOT_FAIL, JobState.OUT_
 HELD = {"core_s": "cpus", "node_s": "nodes", "gpu_s": "gpus"}  # what a job holds, by the sum it makes
 LOST = (*FAILED, JobState.TIMEOUT, JobState.CANCELLED)
 
-Row = dict[str, Any]
+ENDED = (
+    "ended", "ended_never_started", "ended_cancelled", "ended_failed", "ended_timeout", "ended_wall_s", "ended_node_s",
+    "ended_wait_node_s", "ended_core_s", "ended_lost_core_s", "wait_s", "waits", "max_cores",
+)  # fmt: skip
+DAY_SUMS = ("wall_s", "core_s", "node_s", "gpu_s", "submissions", *ENDED)
+DAY_COLUMNS = ("cluster", "day", *DAY_KEY, *DAY_SUMS)
+HOUR_SUMS = ("submissions", *HELD)
+HOUR_COLUMNS = ("cluster", *HOUR_KEY, "hour", *HOUR_SUMS)
+
+Line = tuple[Any, ...]
+Buckets = list[tuple[int, int]]
 
 
-def _whole(expression: Combinable | Expression) -> ExpressionWrapper:
+def _whole(expression: Combinable | Expression) -> ExpressionWrapper[Any]:
     return ExpressionWrapper(expression, output_field=BigIntegerField())
 
 
@@ -41,7 +63,7 @@ def _earlier(field: str, instant: int) -> Least:
     return Least(_whole(F(field)), _whole(Value(instant)), output_field=BigIntegerField())
 
 
-def elapsed_within(lo: int, hi: int) -> ExpressionWrapper:
+def elapsed_within(lo: int, hi: int) -> ExpressionWrapper[Any]:
     """Build the seconds that a job ran within [lo, hi). Only for jobs that `ran_within(lo, hi)`."""
     span = _whole(F("usage_end")) - _whole(F("start"))
 
@@ -62,12 +84,12 @@ def usage_sums(lo: int, hi: int) -> dict[str, Sum]:
     return {"wall_s": Sum(piece)} | {name: Sum(_whole(piece * F(what))) for name, what in HELD.items()}
 
 
-def _ended_sums() -> dict[str, Sum | Max]:
+def _ended_sums() -> dict[str, Aggregate]:
     started, ran = Q(start__isnull=False), Q(start__isnull=False, elapsed_s__gt=0)
     wait = Greatest(_whole(_whole(F("start")) - _whole(F("submit"))), _whole(Value(0)), output_field=BigIntegerField())
     core = _whole(F("elapsed_s") * F("cpus"))
     tasks = "array_tasks"
-    return {
+    sums: dict[str, Aggregate] = {
         "ended": Sum(tasks, filter=started, default=0),
         "ended_never_started": Sum(tasks, filter=~started, default=0),
         "ended_cancelled": Sum(tasks, filter=Q(state=JobState.CANCELLED), default=0),
@@ -82,6 +104,7 @@ def _ended_sums() -> dict[str, Sum | Max]:
         "waits": Sum(tasks, filter=started, default=0),
         "max_cores": Max("cpus", filter=started, default=0),
     }
+    return {name: sums[name] for name in ENDED}
 
 
 def _runtime_bucket() -> Case:
@@ -89,50 +112,46 @@ def _runtime_bucket() -> Case:
     return Case(*edges, default=Value(len(usage.RUNTIME_EDGES_S)))
 
 
-def day_rows(cluster_id: int, day: date, user_ids: Sequence[int]) -> list[tuple[RollupDay, list[RollupRuntime]]]:
-    """Compute the rollups of some users on one UTC day, each with its runtime histogram; four queries."""
+def day_rows(cluster_id: int, day: date, user_ids: Sequence[int]) -> tuple[list[Line], dict[Line, Buckets]]:
+    """Compute the rollups of some users on one UTC day as lines of `DAY_COLUMNS`, and their runtimes; four queries.
+
+    The histograms are by the lines' key (`DAY_KEY`): (bucket, jobs) each.
+    """
     lo = epoch_of(day)
     hi = lo + usage.DAY_S
     jobs = Job.objects.filter(cluster_id=cluster_id, cluster_user_id__in=user_ids)
     # `usage_end` of a job that has ended is its end: the condition on both lets the index find the day.
     ended = jobs.filter(end__gte=lo, end__lt=hi, usage_end__gte=lo, usage_end__lt=hi)
-    parts: list[Iterable[Row]] = [
-        ran_within(jobs, lo, hi).values(*DAY_KEY).annotate(**usage_sums(lo, hi)),
-        jobs.filter(submit__gte=lo, submit__lt=hi).values(*DAY_KEY).annotate(submissions=Sum("array_tasks")),
-        ended.values(*DAY_KEY).annotate(**_ended_sums()),
-    ]
-    merged: dict[tuple[Any, ...], Row] = defaultdict(dict)
-    for part in parts:
+    ran = ran_within(jobs, lo, hi).values_list(*DAY_KEY).annotate(**usage_sums(lo, hi))
+    submitted = jobs.filter(submit__gte=lo, submit__lt=hi).values_list(*DAY_KEY).annotate(n=Sum("array_tasks"))
+    sums: dict[Line, list[int]] = defaultdict(lambda: [0] * len(DAY_SUMS))
+    place = 0
+    for part, width in ((ran, 4), (submitted, 1), (ended.values_list(*DAY_KEY).annotate(**_ended_sums()), len(ENDED))):
         for row in part:
-            key = tuple(row.pop(name) for name in DAY_KEY)
-            merged[key] |= row
-    histograms = _histograms(ended)
-    made = []
-    for key, sums in merged.items():
-        rollup = RollupDay(cluster_id=cluster_id, day=day, **dict(zip(DAY_KEY, key, strict=True)), **sums)
-        made.append((rollup, [RollupRuntime(rollup=rollup, bucket=b, jobs=n) for b, n in histograms[key]]))
-    return made
+            sums[row[: len(DAY_KEY)]][place : place + width] = row[len(DAY_KEY) :]
+        place += width
+    return [(cluster_id, day, *key, *values) for key, values in sums.items()], _histograms(ended)
 
 
-def _histograms(ended: JobQuerySet) -> dict[tuple[Any, ...], list[tuple[int, int]]]:
+def _histograms(ended: JobQuerySet) -> dict[Line, Buckets]:
     buckets = (
         ended.filter(start__isnull=False)
         .annotate(bucket=_runtime_bucket())
         .values_list(*DAY_KEY, "bucket")
         .annotate(jobs=Sum("array_tasks"))
     )
-    found: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
-    for *key, bucket, jobs in buckets:
-        found[tuple(key)].append((bucket, jobs))
+    found: dict[Line, Buckets] = defaultdict(list)
+    for row in buckets:
+        found[row[: len(DAY_KEY)]].append((row[-2], row[-1]))
     return found
 
 
-def hour_rows(cluster_id: int, day: date) -> list[RollupHour]:
-    """Compute the hourly rollups of a cluster on one UTC day; three queries."""
+def hour_rows(cluster_id: int, day: date) -> list[Line]:
+    """Compute the hourly rollups of a cluster on one UTC day as lines of `HOUR_COLUMNS`; three queries."""
     lo = epoch_of(day)
     hi = lo + usage.DAY_S
     jobs = Job.objects.filter(cluster_id=cluster_id)
-    hours: dict[tuple[Any, ...], Row] = defaultdict(lambda: {"submissions": 0, "core_s": 0, "node_s": 0, "gpu_s": 0})
+    hours: dict[Line, dict[str, int]] = defaultdict(lambda: dict.fromkeys(HOUR_SUMS, 0))
     submit = _whole(F("submit"))
     submitted = (
         jobs.filter(submit__gte=lo, submit__lt=hi)
@@ -144,13 +163,10 @@ def hour_rows(cluster_id: int, day: date) -> list[RollupHour]:
         hours[*key, hour]["submissions"] += submissions
     _add_steady(hours, ran_within(jobs, lo, hi), lo, hi)
     _add_suspended(hours, ran_within(jobs, lo, hi), lo, hi)
-    names = (*HOUR_KEY, "hour")
-    return [
-        RollupHour(cluster_id=cluster_id, **dict(zip(names, key, strict=True)), **sums) for key, sums in hours.items()
-    ]
+    return [(cluster_id, *key, *(sums[name] for name in HOUR_SUMS)) for key, sums in hours.items()]
 
 
-def _add_steady(hours: dict[tuple[Any, ...], Row], jobs: JobQuerySet, lo: int, hi: int) -> None:
+def _add_steady(hours: dict[Line, dict[str, int]], jobs: JobQuerySet, lo: int, hi: int) -> None:
     """Add jobs that were never suspended, grouped by the first and the last hour they touch.
 
     All jobs of a group hold what they hold throughout the hours between, so one row of sums stands for them all.
@@ -176,7 +192,7 @@ def _add_steady(hours: dict[tuple[Any, ...], Row], jobs: JobQuerySet, lo: int, h
                 hours[*key, hour][name] += group[f"{name}_{part}"]
 
 
-def _add_suspended(hours: dict[tuple[Any, ...], Row], jobs: JobQuerySet, lo: int, hi: int) -> None:
+def _add_suspended(hours: dict[Line, dict[str, int]], jobs: JobQuerySet, lo: int, hi: int) -> None:
     """Add jobs whose elapsed time is not their span, one by one: there are few."""
     span = _whole(_whole(F("usage_end")) - _whole(F("start")))
     columns = (*HOUR_KEY, "start", "usage_end", "elapsed_s", *HELD.values())

@@ -9,9 +9,9 @@ from django.conf import settings
 pytestmark = pytest.mark.browser
 STATIC = Path(settings.BASE_DIR) / "portal" / "static"
 PAGE = """<!doctype html><html lang="en"><head><title>Live</title><script src="/live.js" defer></script>
-<script src="/live-jobs.js" defer></script></head><body data-live data-topics="jobs:aster" data-cursor="40">
+<script src="/live-jobs.js" defer></script></head><body data-live data-topics="all-jobs:aster" data-cursor="40">
 <span data-live-state><i class="dot"></i><b data-live-words></b></span><button data-live-pause>Pause updates</button>
-<button id="live-apply" hidden></button><div id="live-results"><table><tbody><tr data-job="7"><td>
+<button id="live-apply" hidden></button><div id="live-results"><table><tbody><tr data-job="aster:7"><td>
 <a href="#x">7</a></td></tr></tbody></table></div><ol id="ticker"></ol><p id="say" role="status"></p></body></html>"""
 RECORD = """window.seen = []; window.asked = 0; window.htmx = {ajax: () => { window.asked += 1; }};
 for (const name of ["event", "resync", "live"]) document.addEventListener("gatehouse:" + name,
@@ -20,8 +20,8 @@ for (const name of ["event", "resync", "live"]) document.addEventListener("gateh
 
 def event(seq, name="job.started"):
     return {
-        "type": "event", "seq": seq, "name": name, "at": "2026-08-03T14:42:07Z", "topics": ["jobs:aster"],
-        "payload": {"job": "7", "text": "started on <b>c1142</b>", "whose": "okafor-ci"},
+        "type": "event", "seq": seq, "name": name, "at": "2026-08-03T14:42:07Z", "topics": ["all-jobs:aster"],
+        "payload": {"cluster": "aster", "raw_id": 7, "job_id": "7", "text": "started on <b>c1142</b>", "user": "u0421"},
     }  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def names(page):
 def test_it_resumes_at_its_cursor_and_passes_each_event_once(page):
     connect(page, lambda socket: [socket.send(json.dumps(event(seq))) for seq in (41, 42, 42, 41)])
     page.wait_for_function("gatehouseLive.cursor === 42")
-    assert "after=40" in page.sockets[0].url and "topics=jobs%3Aaster" in page.sockets[0].url
+    assert "after=40" in page.sockets[0].url and "topics=all-jobs%3Aaster" in page.sockets[0].url
     assert names(page).count("event") == 2
     assert page.locator("[data-live-words]").inner_text() == "connected"
 
@@ -128,4 +128,15 @@ def test_events_are_drawn_as_text(page):
     connect(page, lambda socket: socket.send(json.dumps(event(41))))
     page.wait_for_function("document.querySelector('#ticker li')")
     assert "started on <b>c1142</b>" in page.locator("#ticker li").inner_text()
+    assert page.locator("#ticker a").get_attribute("href") == "/jobs/aster/7/"
     page.wait_for_function("asked === 1")
+
+
+def test_a_flood_of_events_does_not_starve_the_rows(page):
+    connect(page, lambda socket: socket.send(json.dumps({"type": "hello", "seq": 40})))
+    page.wait_for_function("gatehouseLive.state === 'live'")
+    page.evaluate("""() => { let seq = 41; window.flood = setInterval(() => document.dispatchEvent(new CustomEvent(
+      "gatehouse:event", {detail: {seq: seq++, name: "job.ended", at: "2026-08-03T14:42:07Z", payload: {}}})),
+      50); }""")
+    page.wait_for_function("asked >= 2")
+    page.evaluate("clearInterval(flood)")

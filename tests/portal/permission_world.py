@@ -2,12 +2,18 @@
 
 from collections.abc import Callable
 
+from memory import services as memory_services
+from portal.core import clock
 from portal.reports import monthly
 from portal.reports.models import Report, digest_of
 from principals.actors import SYSTEM_ACTOR
+from telemetry.models import IngestBatch, Job
 from telemetry.selectors import Period, Scope
+from tests import factories
 from tests.conftest import Cast
+from tests.policies import worlds
 from tests.security.support import make_incident
+from tests.telemetry.logs import ingest, job_row, text
 
 
 def _published_month(cast: Cast) -> str:
@@ -20,6 +26,27 @@ def _published_month(cast: Cast) -> str:
     return "2026-06"
 
 
+def _foreign_batch(cast: Cast) -> str:
+    batch = IngestBatch.objects.create(cluster=cast.cluster, source="api", format="sacct", sent_by="another-service")
+    return str(batch.public_id)
+
+
+def _job_of_the_agents_owner(cast: Cast) -> int:
+    ingest(cast.cluster, text(job_row(1, User="colleague", Account="okafor_lab")))
+    return 1
+
+
+def _lesson(cast: Cast) -> str:
+    """A lesson in force of the cast's lab."""
+    content = memory_services.LessonContent(error_text="error: Unable to open pmix plugin", cause="old", fix="new")
+    actor = factories.actor_of(cast.pi)
+    return memory_services.record_lesson(actor=actor, content=content, scope="lab", lab=cast.lab).lesson.public_id
+
+
+def _pk_of_that_job(cast: Cast) -> int:
+    return Job.objects.get(raw_id=_job_of_the_agents_owner(cast)).pk
+
+
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
@@ -29,8 +56,19 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
+    "batch": _foreign_batch,
+    "job_pk": _pk_of_that_job,
+    "job": _job_of_the_agents_owner,
     "incident": lambda cast: make_incident(cast).pk,
     "published_month": _published_month,
+    "figure": lambda cast: "by-day",
+    "lesson": _lesson,
+    "trial": lambda cast: worlds.make_trial(cast).public_id,
+    "queued_extension": lambda cast: worlds.make_release(cast.colleague).pk,
+    "admitted_extension": lambda cast: (
+        worlds.make_release(cast.colleague, state="admitted", decided_by=cast.staff, decided_at=clock.now()).pk
+    ),
+    "agents_extension": lambda cast: worlds.make_release(cast.colleague, submitted_by_agent=cast.agent).pk,
 }
 
 

@@ -59,6 +59,7 @@ def test_a_retry_with_its_key_gets_the_first_answer(cast: Cast, service_api: Api
         (body({"password": "hunter2"}), "invalid"),
         (body(*[{}] * 501), "invalid"),
         (body({}, cluster="nowhere"), "cluster_unknown"),
+        (body({}, cluster="\x00\ud800"), "invalid"),
     ],
 )
 def test_bad_input_is_422_with_a_code_and_stores_nothing(cast: Cast, service_api: Api, said: object, code: str) -> None:

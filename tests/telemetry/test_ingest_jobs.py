@@ -206,7 +206,7 @@ def test_who_may_not_feed_is_refused(cluster: Cluster):
 
 def test_names_of_a_chunk_that_was_rolled_back_are_made_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
     with monkeypatch.context() as patch:
-        patch.setattr("telemetry.services.ingest.rows.upsert", lambda _: 1 / 0)
+        patch.setattr("telemetry.services.ingest.rows.write", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             ingest(cluster, text(job_row(1)))
     assert not SlurmAccount.objects.filter(name="chem").exists()

@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from telemetry import services
 from telemetry.models import Job, RollupDay, RollupDirty, RollupHour, RollupRuntime
 from telemetry.selectors.recomputation import epoch_of
 from telemetry.services import rollups
+from telemetry.tasks import refresh_rollups
 from tests import factories
 from tests.telemetry.job_rows import DAY_0, expected_days, expected_hours, make_job, mark
 
@@ -210,4 +212,11 @@ def test_refreshing_a_day_takes_a_bounded_number_of_queries(
             make_job(user, lab, submit=DAY_0 + hour * 3600, start=DAY_0 + hour * 3600, end=DAY_0 + hour * 3600 + 300)
     with django_assert_max_num_queries(32):
         services.refresh()
+    assert_exact()
+
+
+def test_beat_refreshes_what_is_marked(users: list[ClusterUser], lab: Lab) -> None:
+    make_job(users[0], lab, submit=DAY_0)
+    assert django_settings.CELERY_BEAT_SCHEDULE["refresh-rollups"]["task"] == refresh_rollups.name
+    assert refresh_rollups() == 1
     assert_exact()

@@ -13,13 +13,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from policies import selectors as policy_selectors
 from policies import services as policy_services
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.dashboard import figures
 from portal.dashboard.agents.actions import show_token
 from portal.dashboard.agents.forms import RegisterForm
-from portal.dashboard.agents.lab_figures import LabFigures, lab_figures
+from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
 from portal.dashboard.formats import date_range, day, money
 from principals import permissions, selectors
 from principals import services as principal_services
@@ -28,6 +29,7 @@ from principals.engine import tiers
 from principals.models import Agent, AgentSession, Lab, LabMembership
 from principals.web import PageRequest, add_refusal, page
 
+PRICES = "{} a core-hour, {} a GPU-hour"
 NEXT_STEPS = [
     {"title": "You register it", "note": "As PI or lab manager that is also the approval.", "at": "current"},
     {"title": "Staff approve", "note": "Only from tier Elevated; usually the same day.", "at": ""},
@@ -107,10 +109,11 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "figures": found,
         "strangers": unregistered_sessions(actor, lab),
         "agent_count": lab.agents.exclude(status=Agent.Status.RETIRED).count(),
+        "trial_budget": policy_selectors.trial_budget(request.user, lab),
         "form": form,
         "aup": policy_services.current_aup(),
         "next_steps": NEXT_STEPS,
-        "price_note": f"{money(settings.PRICE_CORE_HOUR)} a core-hour, {money(settings.PRICE_GPU_HOUR)} a GPU-hour",
+        "price_note": PRICES.format(money(settings.PRICE_CORE_HOUR, 3), money(settings.PRICE_GPU_HOUR, 2)),
         **_preview(),
         **(_costs(found) if found else {}),
         "now": clock.now(),
@@ -122,7 +125,7 @@ def _preview() -> dict[str, Any]:
     risk = tiers.assess_risk(tiers.RiskInputs(autonomy=tiers.Autonomy.SUPERVISED, hosts=1))
     return {
         "preview_tier": risk.tier.value.capitalize(),
-        "preview_reasons": [(reason.points, reason.text) for reason in risk.reasons],
+        "preview_reasons": [{"weight": reason.points, "text": reason.text} for reason in risk.reasons],
     }
 
 
@@ -132,6 +135,7 @@ def _costs(found: LabFigures) -> dict[str, Any]:
     agents, people = sum(found.agent_cost_by_day), sum(found.people_cost_by_day)
     dearer = sum(agent > person for _, agent, person in by_day)
     return {
+        "lost_core_hours": found.agents.ended_lost_core_s / HOUR_S,
         "cost_title": f"Agents cost more than people on {dearer} of {len(by_day)} days",
         "cost_sub": f"A day, {date_range(found.period.first, found.period.last)}.",
         "cost_label": f"Lines of cost a day: agents {money(agents)} in all, people {money(people)}.",

@@ -7,6 +7,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from policies import permissions as policy_permissions
+from policies import selectors as policy_selectors
 from policies import services as policy_services
 from policies.models import AupAcceptance
 from portal.core import clock
@@ -46,7 +47,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "may": may,
         "may_approve": _may_approve(found, may),
         "tier": risk.tier.value.capitalize(),
-        "reasons": [(reason.points, reason.text) for reason in risk.reasons],
+        "reasons": [{"weight": reason.points, "text": reason.text} for reason in risk.reasons],
         "tier_foot": f"{risk.score} points: {TIER_FOOT[risk.tier]}",
         "approvals": found.approvals.select_related("by"),
         "missing_approvals": selectors.approvals_missing(found) if found.status == Agent.Status.REQUESTED else set(),
@@ -58,6 +59,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "jobs": jobs.select_related("cluster").order_by("-submit")[:ROWS],
         "job_count": jobs.count(),
         "tokens": found.tokens.order_by("-created")[: ROWS * 2] if _sees_tokens(actor, found) else [],
+        "trial_budget": policy_selectors.trial_budget(found.owner, found.lab) if _sees_tokens(actor, found) else None,
         "token_form": TokenForm(),
         "reason_form": ReasonForm(),
         "audit_entries": [audit_entry(event) for event in audit_of(found)[:AUDIT_ROWS]],

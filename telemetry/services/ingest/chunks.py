@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, get_args
 
 from django.db import transaction
 from django.db.models import F
@@ -11,14 +11,14 @@ from django.db.models import F
 from portal.core import clock, live
 from principals.models import Cluster
 from telemetry.engine.redaction import redact_record
-from telemetry.engine.reports import Known, judge_report
+from telemetry.engine.reports import Known, Verdict, judge_report
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected, content_digest
 from telemetry.engine.touched import as_date, touched_days
 from telemetry.models import IngestBatch
 from telemetry.services import rollups
 from telemetry.services.attribution import Attributor
 from telemetry.services.ingest import news, quarantine, rows
-from telemetry.services.ingest.feed import Counts, Feed, redaction_key
+from telemetry.services.ingest.feed import Counts, Feed, Ids, redaction_key
 from telemetry.services.ingest.reading import Chunk
 
 LEASE: Final = timedelta(seconds=60)
@@ -101,6 +101,7 @@ class _Writer:
     def __init__(self, feed: Feed, prepared: _Prepared) -> None:
         self.feed = feed
         self.prepared = prepared
+        self.batch_id = feed.batch.pk
         self.now_s = clock.now_s()
         self.pending: dict[rows.Key, rows.Row] = {}
         self.pairs: set[tuple[int, int]] = set()
@@ -114,6 +115,7 @@ class _Writer:
         feed, counts = self.feed, self.prepared.counts
         known = rows.find_known(feed.cluster.pk, (record.raw_job_id for record, _ in records))
         fresh: list[tuple[JobRecord, int]] = []
+        stored = frozenset(known)
         seen = {key: row.digest for key, row in known.items()}
         for record, digest in records:
             # What is stored already needs neither names nor sessions: a file sent twice costs little.
@@ -124,7 +126,8 @@ class _Writer:
             fresh.append((record, digest))
         if fresh:
             self._take(fresh, known)
-        rows.upsert(list(self.pending.values()))
+        new = [row for key, row in self.pending.items() if key not in stored]
+        rows.write(new, [row for key, row in self.pending.items() if key in stored])
         if self.pairs:
             rollups.mark_dirty(feed.cluster, {(as_date(day), user) for day, user in self.pairs})
         if self.changes:
@@ -135,20 +138,23 @@ class _Writer:
         ids = [feed.ids_of(record.user, record.account, record.group) for record, _ in fresh]
         submits = [record.submit_s for record, _ in fresh]
         attributor = Attributor(feed.cluster, {each[1] for each in ids}, min(submits), max(submits))
+        tally = dict.fromkeys(get_args(Verdict), 0)
         for (record, digest), names in zip(fresh, ids, strict=True):
             old = known.get((record.raw_job_id, record.submit_s))
             outcome = judge_report(
                 old, digest=digest, state=record.state, start_s=rows.start_of(record), elapsed_s=record.elapsed_s
             )
-            counts.add(outcome)
+            tally[outcome] += 1
             if outcome in ("created", "updated"):
                 known[record.raw_job_id, record.submit_s] = self._put(record, digest, names, old, attributor)
+        for outcome, number in tally.items():
+            counts.add(outcome, number)
 
     def _put(
         self,
         record: JobRecord,
         digest: int,
-        ids: tuple[int, int, int | None, int],
+        ids: Ids,
         old: Known | None,
         attributor: Attributor,
     ) -> Known:
@@ -156,7 +162,7 @@ class _Writer:
         found, campaign = attributor.attribute(user_id, record.submit_s, record.campaign[:100])
         self.pending[record.raw_job_id, record.submit_s] = rows.make_row(
             record, digest=digest, ids=ids, found=found, campaign=campaign, changed_s=self.now_s,
-            batch_id=self.feed.batch.pk,
+            batch_id=self.batch_id,
         )  # fmt: skip
         footprint = rows.footprint_of(record, user_id, lab_id, found)
         self.pairs |= touched_days(old.footprint if old else None, footprint)

@@ -29,7 +29,7 @@ class Counts:
     step_rows: int = 0
     redactions: int = 0
 
-    def add(self, outcome: str, number: int = 1) -> None:
+    def add(self, outcome: str, number: int) -> None:
         """Count an outcome: created, updated, duplicate, late, rejected or step."""
         name = f"{outcome}_rows"
         setattr(self, name, getattr(self, name) + number)
@@ -37,6 +37,10 @@ class Counts:
     def as_dict(self) -> dict[str, int]:
         """Return the counts by the names of the batch's columns."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+# cluster, login name, account, lab
+Ids = tuple[int, int, int | None, int]
 
 
 @dataclass(slots=True)
@@ -51,17 +55,24 @@ class Feed:
     lease: datetime
     group_is_lab: bool
     directory: Directory = field(init=False)
+    _ids: dict[tuple[str, str, str], Ids] = field(default_factory=dict)
     newest_s: int = 0  # the newest instant that any record speaks of
 
     def __post_init__(self) -> None:
         self.directory = Directory(self.cluster)
 
-    def ids_of(self, user: str, account: str, group: str) -> tuple[int, int, int | None, int]:
-        """Return the ids of cluster, login name, account and lab of a record.
+    def ids_of(self, user: str, account: str, group: str) -> Ids:
+        """Return the ids of cluster, login name, account and lab of a record: looked up once, then remembered.
 
         The lab is that of the account; where the log's group column names the lab (`xdmod`), that one. A record with
         neither belongs to the lab `unassigned`: counted, never lost.
         """
+        ids = self._ids.get((user, account, group))
+        if ids is None:
+            ids = self._ids[user, account, group] = self._find_ids(user, account, group)
+        return ids
+
+    def _find_ids(self, user: str, account: str, group: str) -> Ids:
         directory = self.directory
         user_id = directory.user_id(user)
         if self.group_is_lab and group:

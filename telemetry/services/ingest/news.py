@@ -7,7 +7,14 @@ from datetime import UTC, datetime
 from portal.core.live import News
 from principals.models import Cluster, Lab
 from telemetry.engine.slurm.records import JobRecord
-from telemetry.engine.transitions import Transition, describe_outcome, find_news, moment_of, name_transition
+from telemetry.engine.transitions import (
+    Transition,
+    describe_change,
+    describe_outcome,
+    find_news,
+    moment_of,
+    name_transition,
+)
 from telemetry.events import JobNews
 from telemetry.services.ingest.rows import start_of
 
@@ -59,6 +66,7 @@ def _news(cluster: Cluster, change: JobChange, lab: str) -> News:
 def _payload(cluster: Cluster, change: JobChange, lab: str) -> JobNews:
     record = change.record
     ended = record.end_s is not None
+    outcome = describe_outcome(record.state, record.exit_code, record.exit_signal)
     return JobNews(
         job_id=record.job_id[:64],
         raw_id=record.raw_job_id,
@@ -67,7 +75,15 @@ def _payload(cluster: Cluster, change: JobChange, lab: str) -> JobNews:
         state=record.state,
         old_state=change.old_state,
         reason=record.reason[:100],
-        outcome=describe_outcome(record.state, record.exit_code, record.exit_signal),
+        outcome=outcome,
+        text=describe_change(
+            change.transition.event,
+            outcome=outcome,
+            elapsed_s=record.elapsed_s,
+            nodes=record.nodes,
+            cpus=record.cpus,
+            gpus=record.gpus,
+        ),
         exit_code=record.exit_code if ended else None,
         exit_signal=record.exit_signal if ended else None,
         elapsed_s=record.elapsed_s,

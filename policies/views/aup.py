@@ -1,4 +1,4 @@
-"""Pages of `policies`."""
+"""The page of the acceptable-use policy."""
 
 from django.http.response import HttpResponseBase
 from django.shortcuts import render

@@ -1,0 +1,178 @@
+"""The API of `policies`: trials, their budget, and extensions."""
+
+import re
+from typing import Annotated
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import Query, Router
+
+from policies import selectors
+from policies import services as policy_services
+from policies.models import ExtensionRelease, TrialGrant
+from policies.schemas import (
+    CURSOR,
+    BudgetOut,
+    ExtensionIn,
+    ExtensionOut,
+    ExtensionPage,
+    TrialGranted,
+    TrialOut,
+    TrialPage,
+    TrialProblem,
+    TrialRequestIn,
+)
+from policies.services import TrialOutcome
+from portal.core import clock
+from portal.core.errors import Invalid, NotFound, TooMany
+from portal.core.idempotency import run_once
+from portal.core.problems import answers
+from principals.actors import Actor
+from principals.auth import actor_of, requires
+from principals.models import Agent
+
+router = Router()
+LARGEST_ID = 2**63 - 1
+Limit = Annotated[int, Query(ge=1, le=200)]
+After = Annotated[str | None, Query(pattern=CURSOR)]
+RowAfter = Annotated[int | None, Query(ge=1, le=LARGEST_ID)]
+_REASONED = {422: TrialProblem, 429: TrialProblem}
+
+
+def _agent(actor: Actor) -> Agent:
+    if actor.agent is None:  # the scopes of these operations exist for agents' tokens only
+        raise NotFound("This token is not an agent's.", code="not_an_agent")
+    return actor.agent
+
+
+def _budget(actor: Actor) -> BudgetOut:
+    agent = _agent(actor)
+    return BudgetOut.of(selectors.trial_budget(agent.owner, agent.lab))
+
+
+@router.post(
+    "/trials", auth=requires("trials:request"), response=answers(201, TrialGranted) | _REASONED,
+    summary="Ask for a trial",
+)  # fmt: skip
+def request_trial(request: HttpRequest, body: TrialRequestIn) -> HttpResponse:
+    """Grant a trial with a receipt, or refuse it with every reason and the moment when budget returns.
+
+    With an `Idempotency-Key` a retry gets the first grant again. 429 where waiting helps, 422 where the request is too
+    large as it stands.
+    """
+    actor = actor_of(request)
+    agent = _agent(actor)
+    wish = policy_services.TrialWish(**body.model_dump())
+
+    def act() -> HttpResponse:
+        outcome = policy_services.request_trial(actor=actor, lab=agent.lab, wish=wish)
+        if outcome.grant is None:
+            raise _refusal(outcome)
+        granted = TrialGranted(**TrialOut.of(outcome.grant).model_dump(), budget=_budget(actor))
+        return JsonResponse(granted.model_dump(mode="json"), status=201)
+
+    return run_once(request, actor.token_key, act)
+
+
+def _refusal(outcome: TrialOutcome) -> Invalid | TooMany:
+    reasons = outcome.refusal.reasons if outcome.refusal else []
+    detail = " ".join(reason["sentence"] for reason in reasons)
+    remedy = reasons[0]["remedy"]
+    at = outcome.returns_at
+    extra = {"reasons": reasons, "returns_at": at.isoformat() if at else None}
+    if at is None:
+        return Invalid(detail, code="trial_too_large", remedy=remedy, extra=extra)
+    # Rounded up: asked again at the promised second, it passes.
+    wait = int((at - clock.now()).total_seconds()) + 1
+    return TooMany(detail, code="trial_budget_spent", remedy=remedy, retry_after_s=wait, extra=extra)
+
+
+@router.get("/trials", auth=requires("trials:request"), response=answers(200, TrialPage), summary="My trials")
+def list_trials(request: HttpRequest, limit: Limit = 50, after: After = None) -> TrialPage:
+    """List the trials of the person the agent acts for, in its lab, newest first."""
+    rows = _visible(actor_of(request)).order_by("-pk")
+    if after is not None:
+        rows = rows.filter(pk__lt=_find(actor_of(request), after).pk)
+    found = list(rows[: limit + 1])
+    more = found[limit - 1].public_id if len(found) > limit else None
+    return TrialPage(items=[TrialOut.of(trial) for trial in found[:limit]], next=more)
+
+
+@router.get(
+    "/trials/budget", auth=requires("trials:request"), response=answers(200, BudgetOut), summary="My trial budget"
+)
+def trial_budget(request: HttpRequest) -> BudgetOut:
+    """Say what is used and left of the trial budget, and when it comes back."""
+    return _budget(actor_of(request))
+
+
+@router.get("/trials/{trial_id}", auth=requires("trials:request"), response=answers(200, TrialOut), summary="One trial")
+def read_trial(request: HttpRequest, trial_id: str) -> TrialOut:
+    """Say where one trial stands."""
+    return TrialOut.of(_find(actor_of(request), trial_id))
+
+
+@router.post(
+    "/trials/{trial_id}/cancel", auth=requires("trials:request"), response=answers(200, TrialOut),
+    summary="Give a trial back",
+)  # fmt: skip
+def cancel_trial(request: HttpRequest, trial_id: str) -> TrialOut:
+    """Cancel a trial that has no job; what it was charged comes back at once."""
+    actor = actor_of(request)
+    return TrialOut.of(policy_services.cancel_trial(actor=actor, trial=_find(actor, trial_id)))
+
+
+def _visible(actor: Actor):  # type: ignore[no-untyped-def]
+    return TrialGrant.objects.visible_to(actor).select_related("agent", "lab", "cluster", "job", "user")
+
+
+def _find(actor: Actor, trial_id: str) -> TrialGrant:
+    trial: TrialGrant | None = None
+    if re.fullmatch(CURSOR, trial_id):
+        trial = _visible(actor).filter(public_id=trial_id).first()
+    if trial is None:
+        raise NotFound("There is no such trial of yours.", code="trial_not_found", remedy="GET /api/v1/trials lists.")
+    return trial
+
+
+@router.get(
+    "/extensions", auth=requires("extensions:read"), response=answers(200, ExtensionPage),
+    summary="Extensions that may be loaded",
+)  # fmt: skip
+def list_extensions(request: HttpRequest, limit: Limit = 50, after: RowAfter = None) -> ExtensionPage:
+    """List admitted releases, newest submission first. What is not listed, or has another digest, is not admitted."""
+    rows = ExtensionRelease.objects.admitted().select_related("extension").order_by("-pk")
+    if after is not None:
+        rows = rows.filter(pk__lt=after)
+    found = list(rows[: limit + 1])
+    more = found[limit - 1].pk if len(found) > limit else None
+    return ExtensionPage(items=[ExtensionOut.of(row) for row in found[:limit]], next=more)
+
+
+@router.post(
+    "/extensions", auth=requires("extensions:submit"), response=answers(201, ExtensionOut),
+    summary="Submit an extension for review",
+)  # fmt: skip
+def submit_extension(request: HttpRequest, body: ExtensionIn) -> HttpResponse:
+    """Queue a release for review by staff or InfoSec; an `Idempotency-Key` makes a retry harmless."""
+    actor = actor_of(request)
+
+    def act() -> HttpResponse:
+        row = policy_services.submit_extension(
+            actor=actor, submission=policy_services.Submission(**body.model_dump())
+        )  # fmt: skip
+        return JsonResponse(ExtensionOut.of(row).model_dump(mode="json"), status=201)
+
+    return run_once(request, actor.token_key, act)
+
+
+@router.get(
+    "/extensions/{release_id}", auth=requires("extensions:read"), response=answers(200, ExtensionOut),
+    summary="One release of an extension",
+)  # fmt: skip
+def read_extension(request: HttpRequest, release_id: int) -> ExtensionOut:
+    """Say where a release stands: one that is admitted, or one that this agent submitted."""
+    rows = ExtensionRelease.objects.visible_to(actor_of(request)).select_related("extension")
+    row = rows.filter(pk=release_id).first() if 0 < release_id <= LARGEST_ID else None
+    if row is None:
+        raise NotFound("There is no such release, or none you may see.", code="extension_not_found")
+    return ExtensionOut.of(row)

@@ -1,0 +1,22 @@
+"""Celery edge of `policies`."""
+
+from dataclasses import asdict
+
+from celery import shared_task
+
+from policies import services as policy_services
+from portal.core import leases
+
+SETTLER = "trial-settler"
+
+
+@shared_task
+def settle_trials() -> dict[str, int]:
+    """Match jobs to trials and close receipts, unless another process does."""
+    holder = leases.holder_name()
+    if not leases.take(SETTLER, holder, seconds=60):
+        return {}
+    try:
+        return asdict(policy_services.settle_trials())
+    finally:
+        leases.release(SETTLER, holder)

@@ -1,0 +1,89 @@
+"""Ingest health: how each source does, what batches brought, what was refused, and what stands behind it all."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+
+from portal.core import clock, exports, live
+from portal.core.models import LiveEvent
+from portal.dashboard.audit.chain import chain_state
+from principals import permissions
+from principals.web import PageRequest, page
+from telemetry.models import IngestBatch, QuarantinedRow
+from telemetry.selectors import sources
+
+BATCHES = 20
+ROWS = 20
+MOST_EXPORTED = 100_000
+SOURCE_COLUMNS = ("cluster", "kind", "name", "state", "last_received", "age_s", "lag_s", "expected_every_s")
+BATCH_COLUMNS = (
+    "public_id", "kind", "cluster", "source", "name", "format", "sent_by", "state", "error", "created", "started",
+    "finished", "created_rows", "updated_rows", "duplicate_rows", "late_rows", "rejected_rows", "step_rows",
+    "redactions",
+)  # fmt: skip
+ROW_COLUMNS = ("batch", "line", "reason", "detail", "raw", "at")
+
+
+@page
+def ingest_health(request: PageRequest) -> HttpResponseBase:
+    """Show how telemetry comes in; `?format=` with `of=sources|batches|quarantine` exports that list."""
+    actor = request.actor
+    permissions.require(actor, "ingest.look", remedy="Research-computing staff and auditors see the ingest.")
+    batches = IngestBatch.objects.visible_to(actor).select_related("cluster").order_by("-created", "-pk")
+    if state := request.GET.get("batch_state"):
+        batches = batches.filter(state=state)
+    rows = sources.quarantined(actor)
+    reasons = sources.reasons_of(rows)
+    if reason := request.GET.get("reason"):
+        rows = rows.filter(reason=reason)
+    rows = rows.order_by("-pk")
+    if wanted := request.GET.get("format"):
+        return _export(request, wanted, batches, rows)
+    shown = Paginator(batches, BATCHES).get_page(request.GET.get("page"))
+    context = {
+        "sources": sources.sources(), "page": shown, "reasons": reasons, "reason": reason or "",
+        "rows": rows[:ROWS], "rows_total": rows.count(), "now": clock.now(), "batch_state": state or "",
+        "batch_states": [("", "All"), *IngestBatch.State.choices], "intake": sources.intake(actor, _since()),
+        **_behind(),
+    }  # fmt: skip
+    return render(request, "ingest/health.html", context)
+
+
+def _since() -> Any:
+    return clock.now() - sources.RECENT
+
+
+def _behind() -> dict[str, Any]:
+    """Return what stands behind the pages: the chain, the live stream, the rollups."""
+    return {
+        "chain": chain_state(), "backlog": sources.rollup_backlog(), "seq": live.newest_seq(),
+        "unnumbered": LiveEvent.objects.filter(seq=None).count(),
+    }  # fmt: skip
+
+
+def _export(
+    request: PageRequest, kind: str, batches: QuerySet[IngestBatch], rows: QuerySet[QuarantinedRow]
+) -> HttpResponseBase:
+    wanted = request.GET.get("of", "batches")
+    if wanted == "sources":
+        records = ({name: getattr(one, name) for name in SOURCE_COLUMNS} for one in sources.sources())
+        return exports.export(kind, "ingest-sources", SOURCE_COLUMNS, records)
+    if wanted == "quarantine":
+        return exports.stream(request, kind, "quarantine", ROW_COLUMNS, quarantine_records(rows))
+    records = (
+        {name: getattr(one, name) for name in BATCH_COLUMNS} | {"cluster": one.cluster.name}
+        for one in batches[:MOST_EXPORTED].iterator(chunk_size=1000)
+    )
+    return exports.stream(request, kind, "ingest-batches", BATCH_COLUMNS, records)
+
+
+def quarantine_records(rows: QuerySet[QuarantinedRow]) -> Any:
+    """Return quarantined rows as records of an export."""
+    for row in rows[:MOST_EXPORTED].iterator(chunk_size=1000):
+        yield {
+            "batch": row.batch.public_id, "line": row.line, "reason": row.reason, "detail": row.detail,
+            "raw": row.raw, "at": row.at,
+        }  # fmt: skip

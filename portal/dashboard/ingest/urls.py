@@ -1,0 +1,10 @@
+"""Addresses of the ingest pages."""
+
+from django.urls import path
+
+from portal.dashboard.ingest import batch, health
+
+urlpatterns = [
+    path("ingest/", health.ingest_health, name="ingest-health"),
+    path("ingest/batches/<uuid:public_id>/", batch.ingest_batch, name="ingest-batch"),
+]

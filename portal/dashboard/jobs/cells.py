@@ -1,0 +1,159 @@
+"""A job as a row of a table says it: who, what it asks for, how long, where or why it waits."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from portal.core import clock
+from portal.dashboard.components.words import facility_zone
+from portal.dashboard.formats import duration, moment, stopwatch
+from principals.engine.harnesses import harness_name
+from telemetry.engine.reasons import explain_reason
+from telemetry.engine.transitions import describe_outcome
+from telemetry.models import Actor, Job, JobState
+
+# What `JobRow` reads besides the job itself: one query for a page.
+RELATED = ("cluster", "cluster_user", "lab", "session__agent")
+_RUNS = frozenset({JobState.RUNNING, JobState.COMPLETING, JobState.RESIZING})
+_SHOWN_NODES = 28
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One job in words, at the instant `now`."""
+
+    job: Job
+    now: datetime
+
+    @property
+    def key(self) -> str:
+        """What live events call it."""
+        return f"{self.job.cluster.name}:{self.job.raw_id}"
+
+    @property
+    def state(self) -> str:
+        return str(self.job.get_state_display())
+
+    @property
+    def at(self) -> datetime:
+        """When its state last changed, as Slurm tells it."""
+        job = self.job
+        return job.end or (job.start if job.state in _RUNS else None) or job.changed
+
+    @property
+    def who(self) -> dict[str, str]:
+        """Who submitted it: name, kind, address, and the line below."""
+        job, login, lab = self.job, self.job.cluster_user.login, self.job.lab.title
+        if job.actor == Actor.HUMAN:
+            return {"name": login, "kind": "human", "url": "", "sub": lab}
+        if job.actor != Actor.AGENT:
+            return {"name": "not attributed", "kind": "unknown", "url": "", "sub": f"{login} · {lab}"}
+        agent = job.session.agent if job.session else None
+        if agent is not None:
+            return {"name": agent.name, "kind": "agent", "url": agent.get_absolute_url(), "sub": f"{login} · {lab}"}
+        name = harness_name(job.harness) if job.harness else "an agent"
+        return {"name": name, "kind": "agent", "url": "", "sub": f"{login} · {lab}"}
+
+    @property
+    def asks(self) -> str:
+        """What it asks for: 16 cores, 2 GPUs, 8 nodes, 40 × 4 cores."""
+        job = self.job
+        if job.gpus:
+            one = counted(job.gpus, "GPU")
+        elif job.nodes > 1:
+            one = counted(job.nodes, "node")
+        else:
+            one = counted(job.cpus, "core")
+        return f"{job.array_tasks:,} × ({one})" if job.array_tasks > 1 else one
+
+    @property
+    def queue(self) -> str:
+        """Partition and QoS."""
+        return ", ".join(part for part in (self.job.partition, self.job.qos) if part)
+
+    @property
+    def ran_s(self) -> int | None:
+        """How long it has run; a running job until now, for its record is as old as the last look at it."""
+        job = self.job
+        if job.start is None:
+            return None
+        if job.state in _RUNS and job.end is None:
+            return max(0, int((self.now - job.start).total_seconds()))
+        return job.elapsed_s
+
+    @property
+    def ran(self) -> str:
+        return stopwatch(self.ran_s)
+
+    @property
+    def limit(self) -> str:
+        return f"of {duration(self.job.timelimit_s)}" if self.job.timelimit_s else "no limit known"
+
+    @property
+    def shows_bar(self) -> bool:
+        return self.ran_s is not None and bool(self.job.timelimit_s) and self.job.is_active
+
+    @property
+    def where(self) -> str:
+        """Where it runs, why it waits, or how it ended."""
+        job = self.job
+        if job.end is not None:
+            words = describe_outcome(job.state, job.exit_code or 0, job.exit_signal or 0)
+            return words[:1].upper() + words[1:]
+        if job.start is None:
+            return explain_reason(job.reason) or "Waits"
+        return short_nodes(job.node_list) or (counted(job.nodes, "node") if job.nodes else "–")
+
+    @property
+    def where_sub(self) -> str:
+        """How long it waited, or where it ran."""
+        job = self.job
+        if job.end is not None:
+            at = moment(job.end, self.now, facility_zone())
+            return f"on {short_nodes(job.node_list)}, {at}" if job.start and job.node_list else at
+        return self.waited
+
+    @property
+    def outcome(self) -> str:
+        """How it ended where the state alone does not say, or why it waits."""
+        if self.job.start is None and self.job.end is None:
+            return explain_reason(self.job.reason)
+        return self.where if self.job.exit_code or self.job.exit_signal else ""
+
+    @property
+    def waited(self) -> str:
+        wait = self.job.wait_s
+        return "" if wait is None or wait < 0 else f"{'waited' if self.job.start else 'waiting'} {duration(wait)}"
+
+    @property
+    def core_hours(self) -> float:
+        return self.job.cpus * self.job.elapsed_s / 3600
+
+    @property
+    def gpu_hours(self) -> float:
+        return self.job.gpus * self.job.elapsed_s / 3600
+
+
+def rows_of(jobs: Iterable[Job]) -> list[JobRow]:
+    """Return the rows of a page, all at one instant."""
+    now = clock.now()
+    return [JobRow(job, now) for job in jobs]
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def short_nodes(text: str) -> str:
+    """Return a node list that fits a cell; the whole one is on the job's page."""
+    text = "" if text in ("None assigned", "(null)") else text
+    return text if len(text) <= _SHOWN_NODES else f"{text[: _SHOWN_NODES - 1]}…"
+
+
+def job_url(cluster: str, raw_id: Any) -> str:
+    """Return the address of the newest record of a raw job id."""
+    return reverse("job-by-id", kwargs={"cluster": cluster, "raw_id": raw_id})

@@ -1,0 +1,106 @@
+"""One job: its facts, how it ended in words, its times, and why it is taken to be somebody's."""
+
+import re
+from typing import Any
+
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+
+from portal.core import clock
+from portal.dashboard.formats import duration
+from portal.dashboard.jobs.cells import RELATED, JobRow, short_nodes
+from portal.dashboard.shell import url_or_none
+from principals.engine.harnesses import harness_name
+from principals.models import AgentSession
+from principals.web import PageRequest, page
+from telemetry import selectors
+from telemetry.engine import attribution
+from telemetry.engine.transitions import describe_outcome
+from telemetry.models import Actor, Job, JobState
+from telemetry.selectors.job_filters import STATE_GROUPS
+
+METHODS = {
+    attribution.METHOD_DECLARED: "One agent session of this login covers its submission.",
+    attribution.METHOD_DECLARED_SHARED: "An agent session covers its submission, and an interactive shell of the same "
+    "login does too.",
+    attribution.METHOD_DECLARED_SEVERAL: "Several agent sessions of this login cover its submission; the one "
+    "that began last is named.",
+    attribution.METHOD_INTERACTIVE: "Only an interactive shell of this login covers its submission.",
+    attribution.METHOD_NONE: "No session of this login covers its submission. Absence proves nothing, so it is "
+    "nobody’s.",
+}
+_MASK = re.compile(r"\[REDACTED:[^\]]{1,40}\]")
+LOST = {*STATE_GROUPS["FAILED"], JobState.TIMEOUT, JobState.CANCELLED}
+
+
+@page
+def job(request: PageRequest, pk: int) -> HttpResponseBase:
+    """Show one job to whoever may see it."""
+    visible = Job.objects.visible_to(request.actor).select_related(*RELATED, "account", "batch", "session__cluster")
+    found = get_object_or_404(visible, pk=pk)
+    row = JobRow(found, clock.now())
+    outcome = describe_outcome(found.state, found.exit_code or 0, found.exit_signal or 0)
+    context = {
+        "job": found, "row": row, "outcome": outcome[:1].upper() + outcome[1:], "entries": timeline_of(found),
+        "method": METHODS.get(found.actor_method, found.actor_method), "session": _session(request, found),
+        "harness": harness_name(found.harness) if found.harness else "", "masks": _MASK.findall(found.submit_line),
+        "lessons_url": url_or_none("lessons") if found.state in LOST else None,
+        "others": _others(request, found), "nodes": short_nodes(found.node_list),
+        "extra": sorted(found.extra.items()), "caution": found.state in LOST,
+    }  # fmt: skip
+    return render(request, "jobs/job.html", context)
+
+
+@page
+def job_by_id(request: PageRequest, cluster: str, raw_id: int) -> HttpResponseBase:
+    """Go to the newest visible record of a raw job id: ids recycle, and a requeue makes a new record."""
+    found = selectors.newest_by_raw_id(request.actor, cluster, raw_id)
+    if found is None:
+        raise Http404
+    return redirect(found)
+
+
+def _session(request: PageRequest, job: Job) -> AgentSession | None:
+    """Return the session that a job is taken to come from, where the viewer may see it."""
+    if job.session_id is None:
+        return None
+    return AgentSession.objects.visible_to(request.actor).select_related("agent").filter(pk=job.session_id).first()
+
+
+def _others(request: PageRequest, job: Job) -> list[Job]:
+    """Return other records of the same raw id: earlier lives of a requeued job, or of a recycled number."""
+    records = Job.objects.visible_to(request.actor).filter(cluster=job.cluster, raw_id=job.raw_id)
+    return list(records.exclude(pk=job.pk).order_by("-submit")[:10])
+
+
+def timeline_of(job: Job) -> list[dict[str, Any]]:
+    """Return the times of a job as entries of a timeline, newest first."""
+    by = {Actor.AGENT: "agent", Actor.HUMAN: "human"}.get(Actor(job.actor), "system")
+    entries = [{"at": job.submit, "by": by, "what": "Submitted", "note": f"to {job.partition or 'no partition'}"}]
+    if job.eligible and job.eligible > job.submit:
+        note = f"{duration(job.eligible - job.submit)} after submission"
+        entries.append({"at": job.eligible, "by": "system", "what": "Could have started", "note": note})
+    if job.start:
+        entries.append({"at": job.start, "by": "system", "what": "Started", "note": _started(job)})
+    if job.end:
+        entries.append({"at": job.end, "by": _ender(job), "what": str(job.get_state_display()), "note": _ended(job)})
+    return entries[::-1]
+
+
+def _started(job: Job) -> str:
+    waited = duration(job.wait_s) if job.wait_s is not None and job.wait_s >= 0 else "–"
+    return f"after {waited}{f', on {short_nodes(job.node_list)}' if job.node_list else ''}"
+
+
+def _ender(job: Job) -> str:
+    return (
+        "human" if job.state == JobState.CANCELLED and job.cancelled_by_uid and job.actor == Actor.HUMAN else "system"
+    )
+
+
+def _ended(job: Job) -> str:
+    words = describe_outcome(job.state, job.exit_code or 0, job.exit_signal or 0)
+    if job.cancelled_by_uid is not None:
+        words += f" by uid {job.cancelled_by_uid}"
+    return f"{words} after {duration(job.elapsed_s)}" if job.start else f"{words} before it started"

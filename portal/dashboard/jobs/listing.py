@@ -1,0 +1,73 @@
+"""The list of jobs, past ones too: what every figure drills down to."""
+
+from typing import Any
+
+from django.db.models import F, QuerySet
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+
+from portal.dashboard.jobs import cells, choices
+from portal.dashboard.jobs.exporting import export_jobs
+from portal.dashboard.jobs.live import CountedPaginator
+from principals.engine.harnesses import known_harnesses
+from principals.models import Lab
+from principals.web import PageRequest, page
+from telemetry import selectors
+from telemetry.models import Job, JobState
+from telemetry.selectors import MOST_COUNTED, JobFilter, JobTotals
+
+PAGE_SIZE = 50
+_CORE_S, _GPU_S = F("cpus") * F("elapsed_s"), F("gpus") * F("elapsed_s")
+# Orders with an index of their own; the others sort what was found, so only where that is not too much.
+INDEXED = {"submit": F("submit"), "end": F("usage_end")}
+SORTED = {"elapsed": F("elapsed_s"), "core": _CORE_S, "gpu": _GPU_S, "wait": F("start") - F("submit")}
+COLUMNS = "Job; State; Submitted by; Asked for; Submitted|submit; Ran|n|elapsed; Core-hours|n|core; GPU-hours|n|gpu"
+DAYS = [("submit", "Submission"), ("end", "End")]
+STATES = [("", "Any"), *((value, label) for value, label in JobState.choices if value not in ("RESIZING", "REVOKED"))]
+
+
+@page
+def jobs(request: PageRequest) -> HttpResponseBase:
+    """List jobs by the filters of the address, with what they add up to; `?format=csv|json` exports all pages."""
+    asked = JobFilter.read(request.GET)
+    found = asked.apply(Job.objects.visible_to(request.actor))
+    totals = selectors.total(request.actor, asked, found)
+    found, sort = _sorted(found, request.GET.get("sort", "-end" if asked.by == "end" else "-submit"), totals)
+    if wanted := request.GET.get("format"):
+        return export_jobs(request, wanted, found)
+    listed = CountedPaginator(found.select_related(*cells.RELATED), PAGE_SIZE, count=totals.records)
+    shown = listed.get_page(request.GET.get("page"))
+    context = {
+        "page": shown, "rows": cells.rows_of(shown.object_list), "sort": sort, "asked": asked,
+        "title": _title(totals), "foot": _foot(totals), "most": MOST_COUNTED, "columns": COLUMNS, "days": DAYS,
+        "totals": totals, "states": STATES, "actors": choices.ACTORS, **_choices(request, asked),
+        "tags": choices.tags_of(request.GET, asked, shown=("from", "to", "state", "user", "by")),
+        "sort_refused": sort != request.GET.get("sort", sort),
+    }  # fmt: skip
+    return render(request, "jobs/jobs.html", context)
+
+
+def _choices(request: PageRequest, asked: JobFilter) -> dict[str, Any]:
+    labs = [(lab.name, lab.title) for lab in Lab.objects.visible_to(request.actor).order_by("title")[:500]]
+    clusters = [("", "All"), *((one.name, one.name) for one in selectors.clusters())]
+    known = known_harnesses()
+    harnesses = [*known.items(), *([(asked.harness, asked.harness)] if asked.harness not in ("", *known) else [])]
+    return {"labs": [("", "All"), *labs], "clusters": clusters, "harnesses": [("", "All"), *harnesses]}
+
+
+def _sorted(jobs: QuerySet[Job], wanted: str, totals: JobTotals) -> tuple[QuerySet[Job], str]:
+    key = wanted.removeprefix("-")
+    known = INDEXED | SORTED if totals.exact else INDEXED
+    if key not in known:
+        wanted, key = "-submit", "submit"
+    by = known[key]
+    order = by.desc(nulls_last=True) if wanted.startswith("-") else by.asc(nulls_last=True)
+    return jobs.order_by(order, "-pk" if wanted.startswith("-") else "pk"), wanted
+
+
+def _title(totals: JobTotals) -> str:
+    return f"{totals.records:,} jobs" if totals.exact else f"More than {totals.records:,} jobs"
+
+
+def _foot(totals: JobTotals) -> str:
+    return "" if totals.exact else f"the first of more than {totals.records:,}"

@@ -1,0 +1,86 @@
+"""What the frame asks the apps: how many wait behind the rail's entries, how old the data is, whose labs."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from django.core.cache import cache
+
+from portal.dashboard import shell
+from portal.dashboard.formats import duration
+from portal.dashboard.shell import Count, DataAge
+from principals import selectors
+from principals.models import Agent, AgentApproval, Cluster, Lab, LabMembership, User
+from principals.permissions import MANAGING_ROLES, actor_for_user
+from security import figures as security_figures
+from telemetry.selectors.sources import Source, SourceState, sources
+
+DEMO_KEPT_S: Final = 60
+MOST_LOOKED_AT: Final = 500
+_DEMO_KEY: Final = "shell-demo"
+
+
+def incidents(user: User) -> Count:
+    """Count the open incidents this person may see; due where one is past its time."""
+    waiting, late = security_figures.waiting(actor_for_user(user))
+    return Count(waiting, due=late > 0)
+
+
+def agents_to_approve(user: User) -> int:
+    """Count the agents that wait for staff; nobody else approves for the facility."""
+    if not user.is_research_computing:
+        return 0
+    asked = Agent.objects.filter(status=Agent.Status.REQUESTED).prefetch_related("approvals")[:MOST_LOOKED_AT]
+    staff = str(AgentApproval.Kind.STAFF)
+    return sum(
+        staff in selectors.approvals_needed(agent) - {one.kind for one in agent.approvals.all()} for agent in asked
+    )
+
+
+def agents_of_own_labs(user: User) -> int:
+    """Count the agents that wait for this person as PI or lab manager."""
+    managed = LabMembership.objects.filter(user=user, role__in=MANAGING_ROLES).values("lab")
+    asked = Agent.objects.filter(status=Agent.Status.REQUESTED, lab__in=managed)
+    return asked.exclude(approvals__kind=AgentApproval.Kind.LAB).count()
+
+
+def data_age() -> DataAge | None:
+    """Say how old the newest data is, and which source is late."""
+    heard = [source for source in sources() if source.age_s is not None]
+    if not heard:
+        return None
+    behind = [source for source in heard if source.state in (SourceState.LATE, SourceState.DOWN)]
+    if behind:
+        worst = max(behind, key=lambda source: source.age_s or 0)
+        return DataAge(_behind(worst), str(worst.state))
+    newest = min(source.age_s or 0 for source in heard)
+    return DataAge(f"Data {duration(newest)} old, all sources current")
+
+
+def _behind(source: Source) -> str:
+    return f"{source.name[:1].upper()}{source.name[1:]} {duration(source.age_s)} late"
+
+
+def labs(user: User) -> Iterable[Lab]:
+    """Return the labs of a person, those they manage first."""
+    places = LabMembership.objects.filter(user=user).select_related("lab").order_by("lab__title")
+    return [place.lab for place in sorted(places, key=lambda place: place.role not in MANAGING_ROLES)]
+
+
+def is_demo() -> bool:
+    """Say whether any cluster holds invented rows; remembered for a minute."""
+    known = cache.get(_DEMO_KEY)
+    if known is None:
+        known = Cluster.objects.filter(is_demo=True).exists()
+        cache.set(_DEMO_KEY, known, DEMO_KEPT_S)
+    return bool(known)
+
+
+def register() -> None:
+    """Let the frame ask."""
+    shell.register_count("incidents", incidents)
+    shell.register_count("own-incidents", incidents)
+    shell.register_count("agents", agents_to_approve)
+    shell.register_count("approvals", agents_of_own_labs)
+    shell.register_data_age(data_age)
+    shell.register_labs(labs)
+    shell.register_demo(is_demo)

@@ -1,0 +1,133 @@
+"""What a list of jobs is narrowed to, read from an address: figures, pages and exports mean the same by it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+from django.db.models import F, Q, QuerySet
+
+from portal.core import clock
+from portal.core.errors import Invalid
+from telemetry.engine.slurm.values import ENDED_STATES
+from telemetry.models import Actor, Job, JobState
+
+# A state of the address stands for what a person means by it; FAILED as the rollups' `ended_failed` does.
+STATE_GROUPS: Final[dict[str, tuple[str, ...]]] = {
+    "PENDING": (JobState.PENDING, JobState.CONFIGURING),
+    "RUNNING": (JobState.RUNNING, JobState.SUSPENDED, JobState.RESIZING),
+    "FAILED": (JobState.FAILED, JobState.NODE_FAIL, JobState.BOOT_FAIL, JobState.OUT_OF_MEMORY, JobState.DEADLINE),
+}
+LONGEST_TEXT: Final = 100
+_MAX_SECONDS: Final = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Filters of a job list. Days are UTC and both included; `by` says whether they are of submit or of end."""
+
+    cluster: str = ""
+    first: date | None = None
+    last: date | None = None
+    by: str = "submit"
+    actor: str = ""
+    harness: str = ""
+    lab: str = ""
+    partition: str = ""
+    qos: str = ""
+    states: tuple[str, ...] = ()
+    user: str = ""
+    agent: str = ""
+    campaign: str = ""
+    max_elapsed_s: int | None = None
+    wait_s: int | None = None  # waits, or waited, longer than that
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> "JobFilter":
+        """Read a filter. Errors: `Invalid` for a day or a number that is none, so that no count is of something else.
+
+        `elapsed` of at most N seconds is said of jobs that ran and ended, so their days are those of the end.
+        """
+        texts = ("cluster", "harness", "lab", "partition", "qos", "user", "agent", "campaign")
+        most = _seconds(query, "max_elapsed_s")
+        actor = query.get("actor", "")
+        return cls(
+            **{name: query.get(name, "").strip()[:LONGEST_TEXT] for name in texts},
+            first=_day(query, "from"), last=_day(query, "to"), max_elapsed_s=most, wait_s=_seconds(query, "wait"),
+            by="end" if query.get("by") == "end" or most is not None else "submit",
+            actor=actor if actor in Actor.values else "", states=_states(query.get("state", "")),
+        )  # fmt: skip
+
+    @property
+    def is_empty(self) -> bool:
+        """Say whether nothing is narrowed."""
+        return self == JobFilter()
+
+    @property
+    def wanted_states(self) -> tuple[str, ...]:
+        """The states of Slurm that `states` stands for."""
+        return tuple(dict.fromkeys(one for word in self.states for one in STATE_GROUPS.get(word, (word,))))
+
+    def apply(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
+        """Narrow jobs."""
+        plain = {
+            "cluster__name": self.cluster, "actor": self.actor, "harness": self.harness, "lab__name": self.lab,
+            "partition": self.partition, "qos": self.qos, "cluster_user__login": self.user,
+            "session__agent__name": self.agent, "campaign": self.campaign,
+        }  # fmt: skip
+        jobs = jobs.filter(**{name: value for name, value in plain.items() if value})
+        if self.states:
+            jobs = jobs.filter(state__in=self.wanted_states)
+        if self.max_elapsed_s is not None:
+            jobs = jobs.filter(elapsed_s__lte=self.max_elapsed_s, start__isnull=False, state__in=sorted(ENDED_STATES))
+        return self._waited(self._within_days(jobs))
+
+    def _within_days(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
+        # An ended job's `usage_end` is its end, and has the index.
+        column = "usage_end" if self.by == "end" else "submit"
+        if self.by == "end":
+            jobs = jobs.filter(end__isnull=False)
+        if self.first:
+            jobs = jobs.filter(**{f"{column}__gte": _midnight(self.first)})
+        if self.last:
+            jobs = jobs.filter(**{f"{column}__lt": _midnight(self.last + timedelta(days=1))})
+        return jobs
+
+    def _waited(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
+        if self.wait_s is None:
+            return jobs
+        still = Q(start__isnull=True, state__in=STATE_GROUPS["PENDING"], submit__lt=clock.now_s() - self.wait_s)
+        return jobs.filter(still | Q(start__gt=F("submit") + self.wait_s))
+
+    def without(self, *names: str) -> "JobFilter":
+        """Return the same filter with some of its parts left at their default."""
+        kept = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in names}
+        return JobFilter(**kept)
+
+
+def _states(text: str) -> tuple[str, ...]:
+    known = set(JobState.values)
+    return tuple(dict.fromkeys(word for word in text.upper().split(",")[:20] if word in known))
+
+
+def _day(query: Mapping[str, str], name: str) -> date | None:
+    text = query.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise Invalid(f"{text[:20]!r} is no day.", code="day", remedy="Write it as 2026-07-31.") from None
+
+
+def _seconds(query: Mapping[str, str], name: str) -> int | None:
+    text = query.get(name, "").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()) or int(text[:12]) > _MAX_SECONDS:
+        raise Invalid(f"{text[:20]!r} is no number of seconds.", code="seconds", remedy=f"Write `{name}=300`.")
+    return int(text)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -1,0 +1,134 @@
+"""Lists of jobs: what is live, how many in each state, and totals that never count more than they may."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db.models import Count, F, Q, QuerySet, Sum
+
+from portal.core import clock
+from principals.actors import Actor as Principal
+from principals.models import Cluster
+from telemetry.models import ACTIVE_STATES, Actor, Job, RollupDay
+from telemetry.selectors.job_filters import JobFilter
+
+RECENT: Final = timedelta(hours=1)
+MOST_COUNTED: Final = 100_000
+_ACTIVE: Final = sorted(ACTIVE_STATES)  # in the order of the partial index's condition
+# What a filter may ask that daily rollups can answer too.
+_IN_ROLLUPS: Final = {
+    "cluster": "cluster__name", "actor": "actor", "harness": "harness", "lab": "lab__name", "partition": "partition",
+    "qos": "qos", "user": "cluster_user__login",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StateCount:
+    """How many jobs are in a state, and how many of them are agents'."""
+
+    jobs: int = 0
+    agents: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """Agents' share."""
+        return self.agents / self.jobs if self.jobs else None
+
+    def __add__(self, other: "StateCount") -> "StateCount":
+        return StateCount(self.jobs + other.jobs, self.agents + other.agents)
+
+
+@dataclass(frozen=True, slots=True)
+class JobTotals:
+    """What a list adds up to. `exact` is False where there are more than `MOST_COUNTED`: `records` is that then.
+
+    Hours are of whole jobs; where `within_days`, they are what the days themselves hold, from the daily rollups.
+    `tasks` counts a record that stands for several array tasks as that many, None where nothing measured it.
+    """
+
+    records: int
+    exact: bool
+    tasks: int | None = None
+    core_hours: float | None = None
+    gpu_hours: float | None = None
+    within_days: bool = False
+
+
+def clusters() -> list[Cluster]:
+    """Return every cluster by name."""
+    return list(Cluster.objects.order_by("name"))
+
+
+def live_jobs(actor: Principal, asked: JobFilter) -> QuerySet[Job]:
+    """Return what Slurm holds now and what ended in the last hour, narrowed, as `actor` may see it."""
+    since = clock.now() - RECENT
+    # Both halves lead with the cluster, as their indexes do.
+    ids = [one.pk for one in clusters() if asked.cluster in ("", one.name)]
+    fresh = Q(state__in=_ACTIVE) | Q(usage_end__gte=since)
+    return asked.apply(Job.objects.visible_to(actor).filter(fresh, cluster_id__in=ids))
+
+
+def count_states(jobs: QuerySet[Job]) -> dict[str, StateCount]:
+    """Count jobs by Slurm's state: one query."""
+    sums = {"number": Count("pk"), "of_agents": Count("pk", filter=Q(actor=Actor.AGENT))}
+    rows = jobs.order_by().values_list("state").annotate(**sums)
+    return {state: StateCount(number, of_agents) for state, number, of_agents in rows}
+
+
+def choices_in(jobs: QuerySet[Job], *columns: str, limit: int = 300) -> list[tuple[Any, ...]]:
+    """Return the distinct values of some columns, in order, the empty ones left out."""
+    rows = jobs.order_by(*columns).values_list(*columns).distinct()[:limit]
+    return [row for row in rows if row[0]]
+
+
+def total(actor: Principal, asked: JobFilter, jobs: QuerySet[Job]) -> JobTotals:
+    """Add a list up, looking at `MOST_COUNTED` records at most; beyond, the daily rollups answer where they can."""
+    records = jobs.order_by()[: MOST_COUNTED + 1].count()
+    if records <= MOST_COUNTED:
+        sums = jobs.order_by().aggregate(
+            tasks=Sum("array_tasks", default=0),
+            core_s=Sum(F("cpus") * F("elapsed_s"), default=0), gpu_s=Sum(F("gpus") * F("elapsed_s"), default=0),
+        )  # fmt: skip
+        return JobTotals(records, True, sums["tasks"], sums["core_s"] / 3600, sums["gpu_s"] / 3600)
+    rest = asked.without("first", "last", *_IN_ROLLUPS)
+    if not rest.is_empty:
+        return JobTotals(MOST_COUNTED, False)
+    sums = _rollups(actor, asked).aggregate(
+        tasks=Sum("submissions", default=0), core_s=Sum("core_s", default=0), gpu_s=Sum("gpu_s", default=0)
+    )
+    return JobTotals(MOST_COUNTED, False, sums["tasks"], sums["core_s"] / 3600, sums["gpu_s"] / 3600, within_days=True)
+
+
+def _rollups(actor: Principal, asked: JobFilter) -> QuerySet[RollupDay]:
+    wanted = {column: getattr(asked, name) for name, column in _IN_ROLLUPS.items() if getattr(asked, name)}
+    rows = RollupDay.objects.visible_to(actor).filter(**wanted)
+    if asked.first:
+        rows = rows.filter(day__gte=asked.first)
+    return rows.filter(day__lte=asked.last) if asked.last else rows
+
+
+def find_by_id(actor: Principal, text: str, *, limit: int = 10) -> list[Job]:
+    """Return visible jobs by exact id, newest first: a raw id, or an array task (`123_4`) of a known array.
+
+    Ids recycle, so there may be several. Every look-up leads with the cluster, as the key does.
+    """
+    head, _, task = text.strip().partition("_")
+    if not (head.isascii() and head.isdigit()) or len(head) > 18:
+        return []
+    visible = Job.objects.visible_to(actor).select_related("cluster", "cluster_user", "lab", "session__agent")
+    ids = [one.pk for one in clusters()]
+    found: Sequence[Job] = visible.filter(cluster_id__in=ids, raw_id=int(head)).order_by("-submit")[:limit]
+    if not task:
+        return list(found)
+    # The tasks of an array have its submit time and user; that is where the index leads.
+    tasks = Q(pk=None)
+    for job in found:
+        tasks |= Q(cluster_user_id=job.cluster_user_id, submit=job.submit, job_id=text.strip())
+    return list(visible.filter(tasks).order_by("-submit")[:limit])
+
+
+def newest_by_raw_id(actor: Principal, cluster: str, raw_id: int) -> Job | None:
+    """Return the newest visible record of a raw job id."""
+    visible = Job.objects.visible_to(actor).filter(cluster__name=cluster, raw_id=raw_id)
+    return visible.order_by("-submit").first() if 0 <= raw_id < 2**63 else None

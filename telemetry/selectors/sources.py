@@ -1,0 +1,120 @@
+"""How each source of telemetry does: its state, its lag, and what came of what it sent."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+from portal.core import clock
+from principals.actors import Actor
+from principals.models import Cluster
+from telemetry.models import IngestBatch, IngestSource, QuarantinedRow, RollupDirty
+
+# A source is late after this many of the intervals it is expected at, and down after that many.
+LATE_AFTER: Final = 2
+DOWN_AFTER: Final = 10
+RECENT: Final = timedelta(days=1)
+
+
+class SourceState(StrEnum):
+    """As the chips of a source say it."""
+
+    CURRENT = "current"
+    LATE = "late"
+    DOWN = "down"
+    NOT_CONFIGURED = "not_configured"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source, or a kind that a cluster has none for (`row` is None then). Ages in seconds, at one instant."""
+
+    cluster: str
+    kind: str
+    name: str
+    state: SourceState
+    age_s: int | None = None
+    lag_s: int | None = None
+    expected_every_s: int | None = None
+    last_received: datetime | None = None
+
+
+def state_of(age_s: int | None, expected_every_s: int | None) -> SourceState:
+    """Judge a source by the age of what it sent last; one that comes when it comes is never late."""
+    if age_s is None:
+        return SourceState.NOT_CONFIGURED
+    if not expected_every_s or age_s <= expected_every_s * LATE_AFTER:
+        return SourceState.CURRENT
+    return SourceState.LATE if age_s <= expected_every_s * DOWN_AFTER else SourceState.DOWN
+
+
+def sources() -> list[Source]:
+    """Return every source by cluster and kind, and the kinds a cluster has no source for: two queries."""
+    now = clock.now()
+    known = [_source(row, now) for row in IngestSource.objects.select_related("cluster").order_by("name")]
+    heard = {(source.cluster, source.kind) for source in known}
+    missing = [
+        Source(cluster.name, kind, "", SourceState.NOT_CONFIGURED)
+        for cluster in Cluster.objects.order_by("name")
+        for kind in IngestBatch.Kind.values
+        if (cluster.name, kind) not in heard
+    ]
+    return sorted(known + missing, key=lambda one: (one.cluster, IngestBatch.Kind.values.index(one.kind), one.name))
+
+
+def _source(row: IngestSource, now: datetime) -> Source:
+    age_s = _seconds(now, row.last_received)
+    lag = _seconds(row.last_received, row.last_record_at) if row.last_received else None
+    return Source(
+        row.cluster.name, row.kind, row.name, state_of(age_s, row.expected_every_s), age_s, lag,
+        row.expected_every_s, row.last_received,
+    )  # fmt: skip
+
+
+def _seconds(later: datetime, earlier: datetime | None) -> int | None:
+    return None if earlier is None else max(0, int((later - earlier).total_seconds()))
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What became of the records of some batches."""
+
+    accepted: int
+    duplicate: int
+    late: int
+    rejected: int
+    redactions: int
+    running: int
+
+
+def intake(actor: Actor, since: datetime) -> Intake:
+    """Add up what batches brought since an instant: one query."""
+    working = Q(state__in=(IngestBatch.State.QUEUED, IngestBatch.State.RUNNING))
+    names = ("created_rows", "updated_rows", "duplicate_rows", "late_rows", "rejected_rows", "redactions")
+    sums = IngestBatch.objects.visible_to(actor).aggregate(
+        working=Count("pk", filter=working),
+        **{name: Sum(name, filter=Q(created__gte=since), default=0) for name in names},
+    )
+    return Intake(
+        sums["created_rows"] + sums["updated_rows"], sums["duplicate_rows"], sums["late_rows"], sums["rejected_rows"],
+        sums["redactions"], sums["working"],
+    )  # fmt: skip
+
+
+def quarantined(actor: Actor) -> QuerySet[QuarantinedRow]:
+    """Return the rows that were set aside, of batches that `actor` may see."""
+    rows = QuarantinedRow.objects.select_related("batch__cluster")
+    return rows if actor.sees_facility else rows.filter(batch__in=IngestBatch.objects.visible_to(actor))
+
+
+def reasons_of(rows: QuerySet[QuarantinedRow]) -> list[tuple[str, int]]:
+    """Count rows by reason, most frequent first."""
+    counted = rows.order_by().values_list("reason").annotate(number=Count("pk"))
+    return sorted(((str(reason), number) for reason, number in counted), key=lambda each: (-each[1], each[0]))
+
+
+def rollup_backlog() -> int:
+    """Return how many (day, user) pairs wait for recomputation."""
+    return RollupDirty.objects.count()

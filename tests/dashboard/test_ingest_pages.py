@@ -1,0 +1,125 @@
+"""Ingest health: each source's state, what batches brought, and every refused row as text."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from portal.core import audit, clock
+from portal.core.actors import SYSTEM
+from telemetry.models import IngestBatch, IngestSource, QuarantinedRow
+from telemetry.selectors.sources import SourceState, state_of
+from tests.conftest import Cast, sign_in
+
+HOSTILE = "<script>alert(1)</script>|FAILED|'\""
+
+
+@pytest.fixture(autouse=True)
+def _own_anchors(settings, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    settings.AUDIT_ANCHOR_FILE = str(tmp_path / "anchors")
+
+
+@pytest.fixture
+def batch(cast: Cast) -> IngestBatch:
+    made = IngestBatch.objects.create(
+        cluster=cast.cluster, source="api", name=HOSTILE, format="sacct", sent_by="reader", state="running",
+        bytes_total=1000, offset=400, created_rows=5, updated_rows=2, duplicate_rows=3, late_rows=1, rejected_rows=2,
+        started=clock.now(),
+    )  # fmt: skip
+    for line, reason in ((3, "columns"), (9, "time")):
+        QuarantinedRow.objects.create(batch=made, line=line, reason=reason, detail="what is wrong", raw=HOSTILE)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("age_s", "every_s", "state"),
+    [
+        (None, 5, SourceState.NOT_CONFIGURED),
+        (9, 5, SourceState.CURRENT),
+        (11, 5, SourceState.LATE),
+        (51, 5, SourceState.DOWN),
+        (10**6, None, SourceState.CURRENT),
+    ],
+)
+def test_a_source_is_judged_by_its_own_interval(age_s: int | None, every_s: int | None, state: SourceState) -> None:
+    assert state_of(age_s, every_s) is state
+
+
+def test_every_source_has_a_row_and_a_kind_without_one_too(cast: Cast) -> None:
+    now = clock.now()
+    for name, age in (("reader", 2), ("spool", 3600)):
+        IngestSource.objects.create(
+            cluster=cast.cluster, name=name, kind="jobs", expected_every_s=60,
+            last_received=now - timedelta(seconds=age), last_record_at=now - timedelta(seconds=age + 7),
+        )  # fmt: skip
+    rows = sign_in(cast.staff).get("/ingest/").context["sources"]
+    assert [(row.name, row.kind, str(row.state)) for row in rows] == [
+        ("reader", "jobs", "current"), ("spool", "jobs", "down"),
+        ("", "sessions", "not_configured"), ("", "findings", "not_configured"),
+    ]  # fmt: skip
+    assert rows[0].lag_s == 7
+
+
+@pytest.mark.parametrize(("role", "status"), [("staff", 200), ("auditor", 200), ("infosec", 403), ("pi", 403)])
+def test_staff_and_auditors_look(cast: Cast, batch: IngestBatch, role: str, status: int) -> None:
+    client = sign_in(getattr(cast, role))
+    assert client.get("/ingest/").status_code == status
+    assert client.get(f"/ingest/batches/{batch.public_id}/").status_code == status
+
+
+def test_refused_rows_are_shown_as_text_by_reason(cast: Cast, batch: IngestBatch) -> None:
+    client = sign_in(cast.staff)
+    for path in ("/ingest/", f"/ingest/batches/{batch.public_id}/"):
+        page = client.get(path).content.decode()
+        assert "<script>alert" not in page and "&lt;script&gt;alert" in page
+        assert "columns" in page and "time" in page
+        only = client.get(f"{path}?reason=time").content.decode()
+        assert "what is wrong" in only
+    assert [row.line for row in client.get("/ingest/?reason=time").context["rows"]] == [9]
+
+
+def test_it_asks_again_only_while_something_runs(cast: Cast, batch: IngestBatch) -> None:
+    client = sign_in(cast.staff)
+    for path in ("/ingest/", f"/ingest/batches/{batch.public_id}/"):
+        assert 'hx-trigger="every 2s"' in client.get(path).content.decode()
+    IngestBatch.objects.update(state="done", finished=clock.now())
+    for path in ("/ingest/", f"/ingest/batches/{batch.public_id}/"):
+        assert "every 2s" not in client.get(path).content.decode()
+
+
+def test_each_list_is_exported_whole(cast: Cast, batch: IngestBatch) -> None:
+    client = sign_in(cast.auditor)
+
+    def rows(query: str) -> list[dict[str, object]]:
+        response = client.get(f"/ingest/?format=json&{query}")
+        return json.loads(b"".join(response.streaming_content) if response.streaming else response.content)
+
+    assert [row["created_rows"] for row in rows("of=batches")] == [5]
+    assert {row["reason"] for row in rows("of=quarantine")} == {"columns", "time"}
+    assert {row["reason"] for row in rows("of=quarantine&reason=time")} == {"time"}
+    assert {row["state"] for row in rows("of=sources")} == {"not_configured"}
+    response = client.get(f"/ingest/batches/{batch.public_id}/?format=csv")
+    assert b"".join(response.streaming_content).count(b"alert(1)") == 2
+
+
+def test_the_page_says_how_far_chain_and_stream_are(cast: Cast) -> None:
+    audit.record(actor=SYSTEM, verb="agent.suspend", object_kind="agent", object_id=1)
+    audit.seal_all()
+    context = sign_in(cast.staff).get("/ingest/").context
+    assert context["chain"].words == "Verified up to #1" and context["chain"].anchored == 0
+
+
+def test_sixty_batches_cost_as_many_queries_as_five(cast: Cast, django_assert_max_num_queries) -> None:  # type: ignore[no-untyped-def]
+    def add(number: int) -> None:
+        for _ in range(number):
+            IngestBatch.objects.create(cluster=cast.cluster, source="api", format="sacct", sent_by="x", state="done")
+
+    client = sign_in(cast.staff)
+    asked = []
+    for number in (5, 55):
+        add(number)
+        client.get("/ingest/")
+        with django_assert_max_num_queries(40) as counted:
+            client.get("/ingest/")
+        asked.append(len(counted))
+    assert asked[0] == asked[1]

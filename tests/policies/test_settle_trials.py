@@ -1,0 +1,96 @@
+"""Receipts meet their jobs, and those that no job came for expire."""
+
+from datetime import timedelta
+
+from policies import selectors
+from policies import services as policy_services
+from policies.models import TrialRefusal
+from portal.core import clock
+from portal.core.models import AuditEvent, LiveEvent
+from tests import factories
+from tests.conftest import Cast
+from tests.policies import worlds
+
+
+def test_a_job_in_the_trial_qos_uses_the_receipt(cast: Cast) -> None:
+    trial = worlds.make_trial(cast)
+    now = clock.now()
+    job = worlds.make_job(cast.cluster, cast.colleague, cast.lab, submit=now, start=now + timedelta(seconds=90))
+    settled = policy_services.settle_trials()
+    trial.refresh_from_db()
+    assert (settled.used, trial.state, trial.job) == (1, "used", job)
+    assert LiveEvent.objects.get(name="trial.used").payload["trial"] == trial.public_id
+    assert selectors.trial_day(factories.actor_of(cast.staff)).start_after_s == 90
+
+
+def test_settling_twice_changes_nothing(cast: Cast) -> None:
+    worlds.make_trial(cast)
+    worlds.make_job(cast.cluster, cast.colleague, cast.lab, submit=clock.now())
+    policy_services.settle_trials()
+    again = policy_services.settle_trials()
+    assert (again.used, again.expired) == (0, 0)
+    assert AuditEvent.objects.filter(verb="trial.settle").count() == 1
+
+
+def test_two_receipts_and_two_jobs_are_paired_oldest_first(cast: Cast) -> None:
+    now = clock.now()
+    first = worlds.make_trial(cast, granted_at=now - timedelta(minutes=10))
+    second = worlds.make_trial(cast, granted_at=now - timedelta(minutes=5))
+    jobs = [
+        worlds.make_job(cast.cluster, cast.colleague, cast.lab, submit=now - timedelta(minutes=minutes))
+        for minutes in (4, 2)
+    ]
+    policy_services.settle_trials()
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert [first.job, second.job] == jobs
+
+
+def test_other_jobs_use_no_receipt(cast: Cast) -> None:
+    trial = worlds.make_trial(cast)
+    now = clock.now()
+    worlds.make_job(cast.cluster, cast.colleague, cast.lab, submit=now, qos="normal")
+    worlds.make_job(cast.cluster, cast.pi, cast.lab, submit=now)
+    worlds.make_job(cast.cluster, cast.colleague, cast.lab, submit=now - timedelta(hours=1))
+    worlds.make_job(cast.cluster, cast.colleague, cast.lab, submit=now + timedelta(hours=2))
+    assert policy_services.settle_trials().used == 0
+    trial.refresh_from_db()
+    assert trial.state == "granted"
+
+
+def test_a_receipt_without_a_job_expires_and_stays_charged(cast: Cast) -> None:
+    trial = worlds.make_trial(cast, granted_at=clock.now() - timedelta(hours=2))
+    assert policy_services.settle_trials().expired == 1
+    trial.refresh_from_db()
+    assert trial.state == "expired"
+    assert selectors.trial_budget(cast.colleague, cast.lab).trials_used == 1
+
+
+def test_a_job_that_is_told_late_still_finds_its_expired_receipt(cast: Cast) -> None:
+    at = clock.now() - timedelta(hours=3)
+    trial = worlds.make_trial(cast, granted_at=at)
+    policy_services.settle_trials()
+    worlds.make_job(cast.cluster, cast.colleague, cast.lab, submit=at + timedelta(minutes=5))
+    assert policy_services.settle_trials().used == 1
+    trial.refresh_from_db()
+    assert trial.state == "used"
+
+
+def test_a_job_after_a_cancellation_charges_the_receipt_again(cast: Cast) -> None:
+    trial = worlds.make_trial(cast)
+    policy_services.cancel_trial(actor=factories.actor_of(cast.colleague), trial=trial)
+    worlds.make_job(cast.cluster, cast.colleague, cast.lab, submit=clock.now())
+    policy_services.settle_trials()
+    trial.refresh_from_db()
+    assert trial.state == "used"
+    assert selectors.trial_budget(cast.colleague, cast.lab).trials_used == 1
+
+
+def test_refusals_are_kept_ninety_days(cast: Cast) -> None:
+    for days in (89, 91):
+        TrialRefusal.objects.create(
+            user=cast.colleague, lab=cast.lab, cluster=cast.cluster, minutes=60, code="too_long",
+            at=clock.now() - timedelta(days=days),
+        )  # fmt: skip
+    assert policy_services.settle_trials().pruned == 1
+    assert TrialRefusal.objects.count() == 1
