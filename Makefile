@@ -1,8 +1,8 @@
 # Gatehouse. `make run` starts it, `make test` tests it; the rest serves those who build it.
 SHELL := /bin/sh
 VENV := .venv
-SQLITE := (3, 35)
-SQLITE_WORDS := 3.35
+SQLITE := (3, 34)
+SQLITE_WORDS := 3.34
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
