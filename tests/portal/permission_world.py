@@ -41,6 +41,8 @@ def _lesson(cast: Cast) -> str:
     content = memory_services.LessonContent(error_text="error: Unable to open pmix plugin", cause="old", fix="new")
     actor = factories.actor_of(cast.pi)
     return memory_services.record_lesson(actor=actor, content=content, scope="lab", lab=cast.lab).lesson.public_id
+
+
 def _pk_of_that_job(cast: Cast) -> int:
     return Job.objects.get(raw_id=_job_of_the_agents_owner(cast)).pk
 
