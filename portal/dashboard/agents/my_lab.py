@@ -13,8 +13,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from policies import selectors as policy_selectors
 from memory.selectors import lessons_to_approve
+from policies import selectors as policy_selectors
 from policies import services as policy_services
 from portal.core import clock
 from portal.core.errors import DomainError
