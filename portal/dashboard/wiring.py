@@ -5,6 +5,7 @@ from typing import Final
 
 from django.core.cache import cache
 
+from policies import selectors as policy_selectors
 from portal.dashboard import shell
 from portal.dashboard.formats import duration
 from portal.dashboard.shell import Count, DataAge
@@ -50,7 +51,7 @@ def data_age() -> DataAge | None:
         return None
     behind = [source for source in heard if source.state in (SourceState.LATE, SourceState.DOWN)]
     if behind:
-        worst = max(behind, key=lambda source: source.age_s or 0)
+        worst = max(behind, key=lambda source: (source.state is SourceState.DOWN, source.age_s or 0))
         return DataAge(_behind(worst), str(worst.state))
     newest = min(source.age_s or 0 for source in heard)
     return DataAge(f"Data {duration(newest)} old, all sources current")
@@ -80,6 +81,8 @@ def register() -> None:
     shell.register_count("incidents", incidents)
     shell.register_count("own-incidents", incidents)
     shell.register_count("agents", agents_to_approve)
+    shell.register_count("trials", policy_selectors.labs_out_of_budget)
+    shell.register_count("extensions", policy_selectors.extensions_waiting)
     shell.register_count("approvals", agents_of_own_labs)
     shell.register_data_age(data_age)
     shell.register_labs(labs)

@@ -2,7 +2,7 @@
 // Rows never jump while focus or pointer is in the table: changes are counted and wait for a button.
 (() => {
   "use strict";
-  const GATHER_MS = 400, APART_MS = 1000, AGES_MS = 30000, FRESH_MS = 15000, SAY_MS = 10000, TICKER_ROWS = 12;
+  const GATHER_MS = 150, APART_MS = 600, AGES_MS = 30000, FRESH_MS = 15000, SAY_MS = 10000, TICKER_ROWS = 12;
   const VERBS = { "job.submitted": "submitted", "job.started": "started", "job.ended": "ended" };
   const changed = new Map(); // "cluster:raw id" -> when it changed
   let waiting = 0, unsaid = 0, timer = 0, asked = 0, paused = false;

@@ -84,7 +84,9 @@
   });
 
   // Busy: what will be replaced says so; content stays readable.
-  document.addEventListener("htmx:beforeRequest", (event) => event.detail.target && event.detail.target.setAttribute("aria-busy", "true"));
+  // What renews itself does so quietly: the line tells of what somebody asked for.
+  const asked = ({ elt, target }) => target && elt !== target && elt !== document.body;
+  document.addEventListener("htmx:beforeRequest", (event) => asked(event.detail) && event.detail.target.setAttribute("aria-busy", "true"));
   document.addEventListener("htmx:afterRequest", (event) => event.detail.target && event.detail.target.removeAttribute("aria-busy"));
 
   function ready(scope) {

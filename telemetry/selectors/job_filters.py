@@ -46,16 +46,17 @@ class JobFilter:
     def read(cls, query: Mapping[str, str]) -> "JobFilter":
         """Read a filter. Errors: `Invalid` for a day or a number that is none, so that no count is of something else.
 
-        `elapsed` of at most N seconds is said of jobs that ran and ended, so their days are those of the end.
+        Run times and states of the end are said of jobs that ended: unless `by` says otherwise, days are of the end,
+        as they are in the figures that lead here.
         """
         texts = ("cluster", "harness", "lab", "partition", "qos", "user", "agent", "campaign")
         most = _seconds(query, "max_elapsed_s")
-        actor = query.get("actor", "")
+        actor, states = query.get("actor", ""), _states(query.get("state", ""))
         return cls(
             **{name: query.get(name, "").strip()[:LONGEST_TEXT] for name in texts},
             first=_day(query, "from"), last=_day(query, "to"), max_elapsed_s=most, wait_s=_seconds(query, "wait"),
-            by="end" if query.get("by") == "end" or most is not None else "submit",
-            actor=actor if actor in Actor.values else "", states=_states(query.get("state", "")),
+            by=_by(query.get("by", ""), states, most),
+            actor=actor if actor in Actor.values else "", states=states,
         )  # fmt: skip
 
     @property
@@ -108,6 +109,13 @@ class JobFilter:
 def _states(text: str) -> tuple[str, ...]:
     known = set(JobState.values)
     return tuple(dict.fromkeys(word for word in text.upper().split(",")[:20] if word in known))
+
+
+def _by(asked: str, states: tuple[str, ...], max_elapsed_s: int | None) -> str:
+    if asked in ("submit", "end"):
+        return asked
+    ended = bool(states) and all(one in ENDED_STATES for word in states for one in STATE_GROUPS.get(word, (word,)))
+    return "end" if ended or max_elapsed_s is not None else "submit"
 
 
 def _day(query: Mapping[str, str], name: str) -> date | None:

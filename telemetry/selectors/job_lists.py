@@ -1,6 +1,5 @@
 """Lists of jobs: what is live, how many in each state, and totals that never count more than they may."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -118,9 +117,9 @@ def find_by_id(actor: Principal, text: str, *, limit: int = 10) -> list[Job]:
         return []
     visible = Job.objects.visible_to(actor).select_related("cluster", "cluster_user", "lab", "session__agent")
     ids = [one.pk for one in clusters()]
-    found: Sequence[Job] = visible.filter(cluster_id__in=ids, raw_id=int(head)).order_by("-submit")[:limit]
+    found = list(visible.filter(cluster_id__in=ids, raw_id=int(head)).order_by("-submit")[:limit])
     if not task:
-        return list(found)
+        return found
     # The tasks of an array have its submit time and user; that is where the index leads.
     tasks = Q(pk=None)
     for job in found:

@@ -4,6 +4,7 @@ import json
 from datetime import timedelta
 
 import pytest
+from django.db.models import F
 
 from principals.models import AgentSession
 from telemetry import selectors
@@ -58,6 +59,18 @@ def test_days_are_whole_utc_days_of_submission(cast: Cast, jobs: dict[str, Job])
     client = sign_in(cast.staff)
     assert ids(client, f"from={day}&to={day}") == {jobs["slow"].raw_id}
     assert jobs["slow"].raw_id not in ids(client, f"from={day + timedelta(days=1)}")
+
+
+def test_ended_states_and_run_times_count_on_the_day_of_the_end(cast: Cast) -> None:
+    user = factories.make_cluster_user(cast.cluster, cast.pi)
+    job = make_job(user, cast.lab, state="TIMEOUT", ago_s=5 * 86_400)
+    Job.objects.filter(pk=job.pk).update(end=F("submit") + 2 * 86_400, usage_end=F("submit") + 2 * 86_400)
+    job.refresh_from_db()
+    client = sign_in(cast.staff)
+    for words in ("state=TIMEOUT", "max_elapsed_s=600"):
+        assert ids(client, f"{words}&from={job.end.date()}") == {job.raw_id}
+        assert ids(client, f"{words}&by=submit&from={job.end.date()}") == set()
+    assert ids(client, f"from={job.end.date()}") == set()
 
 
 def test_the_list_is_ones_own_or_ones_labs(cast: Cast, jobs: dict[str, Job]) -> None:

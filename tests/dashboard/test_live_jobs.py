@@ -120,8 +120,8 @@ def test_a_partial_request_gets_rows_and_counts_alone(cast: Cast, jobs: dict[str
 
 def test_hostile_names_stay_text(cast: Cast) -> None:
     user = login(cast, "pi")
-    job = make_job(user, cast.lab, state="FAILED", job_name=HOSTILE, node_list=HOSTILE, partition=HOSTILE[:60],
-                   campaign=HOSTILE, submit_line=f"sbatch {HOSTILE}", work_dir=HOSTILE, extra={HOSTILE: HOSTILE})  # fmt: skip
+    words = dict.fromkeys(("job_name", "node_list", "campaign", "submit_line", "work_dir"), HOSTILE)
+    job = make_job(user, cast.lab, state="FAILED", partition=HOSTILE[:60], extra={HOSTILE: HOSTILE}, **words)
     client = sign_in(cast.pi)
     for path in ("/jobs/live/", "/jobs/", f"/jobs/{job.pk}/", f"/search/?q={job.raw_id}"):
         page = client.get(path).content.decode()

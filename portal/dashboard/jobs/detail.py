@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import Http404
 from django.http.response import HttpResponseBase
@@ -42,10 +43,11 @@ def job(request: PageRequest, pk: int) -> HttpResponseBase:
     row = JobRow(found, clock.now())
     outcome = describe_outcome(found.state, found.exit_code or 0, found.exit_signal or 0)
     context = {
-        "job": found, "row": row, "outcome": outcome[:1].upper() + outcome[1:], "entries": timeline_of(found),
+        "job": found, "row": row, "outcome": outcome[:1].upper() + outcome[1:],
+        "facts_meta": "" if found.state in LOST else outcome, "entries": timeline_of(found),
         "method": METHODS.get(found.actor_method, found.actor_method), "session": _session(request, found),
         "harness": harness_name(found.harness) if found.harness else "", "masks": _MASK.findall(found.submit_line),
-        "lessons_url": url_or_none("lessons") if found.state in LOST else None,
+        "lessons_url": _lessons_url(outcome) if found.state in LOST else "",
         "others": _others(request, found), "nodes": short_nodes(found.node_list),
         "extra": sorted(found.extra.items()), "caution": found.state in LOST,
     }  # fmt: skip
@@ -59,6 +61,12 @@ def job_by_id(request: PageRequest, cluster: str, raw_id: int) -> HttpResponseBa
     if found is None:
         raise Http404
     return redirect(found)
+
+
+def _lessons_url(outcome: str) -> str:
+    """Return the address of the lessons that fit how a job ended; "" while nobody serves them."""
+    url = url_or_none("lessons")
+    return f"{url}?{urlencode({'q': outcome})}" if url else ""
 
 
 def _session(request: PageRequest, job: Job) -> AgentSession | None:
