@@ -1,9 +1,8 @@
-"""The REST API: one NinjaAPI, bearer tokens only. Each app brings a router; failures are problem+json."""
+"""The REST API: one API, bearer tokens only. Each app brings a router; failures are problem+json."""
 
 import structlog
 from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
-from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from memory.api import router as memory_router
@@ -11,13 +10,14 @@ from policies.api import router as policies_router
 from portal.core import problems
 from portal.core.errors import DomainError
 from portal.me import router as me_router
+from portal.openapi import GatehouseAPI
 from portal.realtime.api import router as events_router
 from security.api import router as security_router
 from telemetry.api import router as telemetry_router
 
 log = structlog.get_logger(__name__)
 
-api = NinjaAPI(
+api = GatehouseAPI(
     title="Gatehouse",
     version="1",
     description="What a coding agent, its harness and site automation ask of an HPC facility.",

@@ -10,6 +10,7 @@ from celery.schedules import crontab
 from environ import FileAwareEnv
 
 from portal.core import csp, logs
+from portal.core.data_folder import prepare_data_folder
 from portal.core.secret_files import read_or_make_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -24,7 +25,7 @@ DEBUG: bool = env.bool("GATEHOUSE_DEBUG", default=False)
 
 # --- secrets ---------------------------------------------------------------------------------------------
 if EMBEDDED:
-    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    prepare_data_folder(DATA_DIR)
     SECRET_KEY: str = env.str("SECRET_KEY", default="") or read_or_make_secret(DATA_DIR / "secret_key")
     _pepper = env.str("TOKEN_PEPPERS", default="") or f"1:{read_or_make_secret(DATA_DIR / 'token_pepper')}"
 else:
@@ -163,7 +164,7 @@ WHITENOISE_AUTOREFRESH = DEBUG
 
 # --- Celery, channels, cache -----------------------------------------------------------------------------
 REDIS_URL: str = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
-CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default="filesystem://" if EMBEDDED else REDIS_URL)
+CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default="filesystem://localhost" if EMBEDDED else REDIS_URL)
 if CELERY_BROKER_URL.startswith("filesystem"):
     _broker = DATA_DIR / "broker"
     for _folder in ("queue", "processed", "control"):

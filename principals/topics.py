@@ -3,11 +3,15 @@
 from portal.core import topics
 from principals import permissions
 from principals.actors import Actor
-from principals.models import Agent
+from principals.models import Agent, Lab
+
+
+def _is_id(key: str) -> bool:
+    return key.isdecimal() and len(key) < 19
 
 
 def _may_hear_agent(actor: Actor, key: str) -> bool:
-    return key.isdecimal() and len(key) < 19 and Agent.objects.visible_to(actor).filter(pk=int(key)).exists()
+    return _is_id(key) and Agent.objects.visible_to(actor).filter(pk=int(key)).exists()
 
 
 def _own_agents(actor: Actor) -> list[str]:
@@ -23,6 +27,22 @@ def _may_hear_facility(actor: Actor, key: str) -> bool:
     return permissions.can(actor, "facility.look")
 
 
+def _may_hear_user(actor: Actor, key: str) -> bool:
+    return actor.is_person and actor.user is not None and key == str(actor.user.pk)
+
+
+def _oneself(actor: Actor) -> list[str]:
+    return [f"user:{actor.user.pk}"] if actor.is_person and actor.user is not None else []
+
+
+def _may_hear_lab(actor: Actor, key: str) -> bool:
+    return actor.is_person and _is_id(key) and Lab.objects.visible_to(actor).filter(pk=int(key)).exists()
+
+
+def _own_labs(actor: Actor) -> list[str]:
+    return [f"lab:{pk}" for pk in sorted(actor.member_lab_ids)] if actor.is_person else []
+
+
 AGENT = topics.TopicKind(
     name="agent",
     describe="Changes of one agent (key: its id): status, holds, tokens.",
@@ -34,9 +54,21 @@ FACILITY = topics.TopicKind(
     describe="News of the whole facility (key: an app, as `facility:principals`), for those who look at all of it.",
     authorise=_may_hear_facility,
 )
+USER = topics.TopicKind(
+    name="user",
+    describe="News for one person (key: their id): holds, trials, lessons. Agents do not hear it.",
+    authorise=_may_hear_user,
+    default_topics=_oneself,
+)
+LAB = topics.TopicKind(
+    name="lab",
+    describe="News of one lab (key: its id) for its people: agents, trials, lessons. Agents do not hear it.",
+    authorise=_may_hear_lab,
+    default_topics=_own_labs,
+)
 
 
 def register() -> None:
     """Make the kinds known to whoever serves live events."""
-    topics.register(AGENT)
-    topics.register(FACILITY)
+    for kind in (AGENT, FACILITY, USER, LAB):
+        topics.register(kind)

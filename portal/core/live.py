@@ -12,6 +12,7 @@ from django.db.models import Exists, Min, OuterRef
 
 from portal.core import clock
 from portal.core.models import Counter, LiveEvent, LiveEventTopic
+from portal.core.rows import create_rows
 
 SEQUENCE = "live"
 NUMBER_CHUNK = 2000
@@ -44,8 +45,9 @@ def announce(news: Iterable[News]) -> int:
     items = list(news)
     if not items:
         return 0
-    events = LiveEvent.objects.bulk_create(
-        LiveEvent(at=item.at, name=item.name, payload=item.payload, topics=list(item.topics)) for item in items
+    events = create_rows(
+        LiveEvent,
+        (LiveEvent(at=item.at, name=item.name, payload=item.payload, topics=list(item.topics)) for item in items),
     )
     LiveEventTopic.objects.bulk_create(
         LiveEventTopic(event=event, topic=topic) for event in events for topic in event.topics

@@ -17,12 +17,21 @@ def mask_tokens(_: Any, __: str, event: dict[str, Any]) -> dict[str, Any]:
     return event
 
 
+def drop_query(_: Any, __: str, event: dict[str, Any]) -> dict[str, Any]:
+    """Keep a request's path and leave its query out: people and agents put error texts and names there."""
+    request = event.get("request")
+    if isinstance(request, str):
+        event["request"] = request.partition("?")[0]
+    return event
+
+
 SHARED_PROCESSORS: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.format_exc_info,
+    drop_query,
     mask_tokens,
 ]
 

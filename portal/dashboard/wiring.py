@@ -5,6 +5,7 @@ from typing import Final
 
 from django.core.cache import cache
 
+from policies import selectors as policy_selectors
 from portal.dashboard import shell
 from portal.dashboard.formats import duration
 from portal.dashboard.shell import Count, DataAge
@@ -80,6 +81,8 @@ def register() -> None:
     shell.register_count("incidents", incidents)
     shell.register_count("own-incidents", incidents)
     shell.register_count("agents", agents_to_approve)
+    shell.register_count("trials", policy_selectors.labs_out_of_budget)
+    shell.register_count("extensions", policy_selectors.extensions_waiting)
     shell.register_count("approvals", agents_of_own_labs)
     shell.register_data_age(data_age)
     shell.register_labs(labs)

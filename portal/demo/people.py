@@ -3,6 +3,7 @@
 from django.contrib.auth.hashers import make_password
 
 from portal.core import audit
+from portal.core.rows import create_rows
 from portal.demo import cast
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
@@ -17,12 +18,13 @@ def make_people() -> Cluster:
     cluster = principal_services.ensure_cluster(cast.CLUSTER, is_demo=True)
     users = _make_users()
     labs = _make_labs(users)
-    accounts = SlurmAccount.objects.bulk_create(
-        SlurmAccount(cluster=cluster, name=plan.account, lab=labs[plan.name]) for plan in cast.LABS
+    accounts = create_rows(
+        SlurmAccount,
+        (SlurmAccount(cluster=cluster, name=plan.account, lab=labs[plan.name]) for plan in cast.LABS),
     )
     account_of = {account.name: account for account in accounts}
-    logins = ClusterUser.objects.bulk_create(
-        ClusterUser(cluster=cluster, login=login, user=users[login]) for login in cast.LAB_OF
+    logins = create_rows(
+        ClusterUser, (ClusterUser(cluster=cluster, login=login, user=users[login]) for login in cast.LAB_OF)
     )
     Association.objects.bulk_create(
         Association(cluster_user=row, account=account_of[cast.LAB_OF[row.login].account], qos=_QOS, is_default=True)
@@ -37,24 +39,23 @@ def make_people() -> Cluster:
 
 def _make_users() -> dict[str, User]:
     nobody, everybody = make_password(None), make_password(cast.PASSWORD)
-    return {
-        user.username: user
-        for user in User.objects.bulk_create(
+    users = create_rows(
+        User,
+        (
             User(
                 username=login, is_demo=True, password=everybody if login in cast.LOGINS else nobody,
                 is_research_computing=login == cast.STAFF, is_infosec=login in cast.INFOSEC_TEAM,
                 is_auditor=login == cast.AUDITOR,
             )
             for login in (*cast.OFFICERS, *cast.LAB_OF)
-        )
-    }  # fmt: skip
+        ),
+    )  # fmt: skip
+    return {user.username: user for user in users}
 
 
 def _make_labs(users: dict[str, User]) -> dict[str, Lab]:
-    labs = {
-        lab.name: lab
-        for lab in Lab.objects.bulk_create(Lab(name=plan.name, title=plan.title, is_demo=True) for plan in cast.LABS)
-    }
+    made = create_rows(Lab, (Lab(name=plan.name, title=plan.title, is_demo=True) for plan in cast.LABS))
+    labs = {lab.name: lab for lab in made}
     LabMembership.objects.bulk_create(
         LabMembership(
             lab=labs[plan.name], user=users[login],

@@ -1,4 +1,4 @@
-"""One headless Chromium for the browser tests; it reaches nothing but this host."""
+"""One headless Chromium for the browser tests, and one small demo facility served to it; they reach nothing else."""
 
 import os
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.support import demo
 from tests.support.capabilities import CHROMIUM
 
 ARGUMENTS = [
@@ -25,3 +26,12 @@ def browser() -> Iterator[Browser]:
         opened.close()
     if before is None:
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture(scope="session")
+def facility(tmp_path_factory: pytest.TempPathFactory) -> Iterator[demo.Portal]:
+    """A demo facility that stands still, served as `make run` serves it."""
+    data = demo.make_demo(tmp_path_factory.mktemp("facility") / "var")
+    with demo.portal(data, DEMO="0") as running:
+        running.wait_for(running.ready_line)
+        yield running

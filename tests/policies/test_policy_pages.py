@@ -4,8 +4,9 @@ import csv
 import io
 
 import pytest
+from django.db import connection
 from django.test import Client
-from pytest_django import DjangoAssertNumQueries
+from django.test.utils import CaptureQueriesContext
 
 from policies import selectors
 from policies.figures import FIGURES
@@ -85,19 +86,27 @@ def test_the_budget_stands_on_the_agents_page_and_on_my_lab(trials: Cast) -> Non
     assert "1 of 30 trials used" in sign_in(trials.colleague).get("/my-lab/").content.decode()
 
 
-@pytest.mark.parametrize("path", ["/trials/", "/trials/?by=person", "/trials/requests/", "/extensions/"])
-def test_a_longer_list_takes_no_more_queries(
-    cast: Cast, path: str, django_assert_max_num_queries: DjangoAssertNumQueries
-) -> None:
-    for number in range(12):
-        lab = factories.make_lab(f"lab-{number}", pi=cast.outsider, member=factories.make_user())
-        person = lab.members.exclude(pk=cast.outsider.pk).get()
+def _people_with_trials(cast: Cast, numbers: range) -> None:
+    for number in numbers:
+        person = factories.make_user()
+        lab = factories.make_lab(f"lab-{number}", pi=cast.outsider, member=person)
         worlds.make_trial(cast, person, lab, agent=factories.make_agent(lab, person))
         worlds.make_release(person, f"lab/tool-{number}")
         _refusal(cast)
+
+
+@pytest.mark.parametrize("path", ["/trials/", "/trials/?by=person", "/trials/requests/", "/extensions/"])
+def test_a_longer_list_takes_no_more_queries(cast: Cast, path: str) -> None:
     browser = sign_in(cast.staff)
-    with django_assert_max_num_queries(21):
-        browser.get(path)
+    _people_with_trials(cast, range(2))
+    browser.get(path)  # what the frame remembers is remembered now
+    counts = []
+    for numbers in (range(2, 4), range(4, 12)):
+        _people_with_trials(cast, numbers)
+        with CaptureQueriesContext(connection) as queries:
+            assert browser.get(path).status_code == 200
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 28
 
 
 def test_a_reviewer_sees_what_is_new_against_the_admitted_version(cast: Cast) -> None:
@@ -129,11 +138,11 @@ def test_counts_of_the_rail_are_for_those_who_act(cast: Cast) -> None:
 def test_every_figure_is_measured_and_leads_to_its_rows(trials: Cast) -> None:
     worlds.make_release(trials.colleague)
     actor = factories.actor_of(trials.staff)
-    measured = {name: figure.measure(actor) for name, figure in FIGURES.items()}
+    measured = {name: figure.read(actor) for name, figure in FIGURES.items()}
     assert measured == {
         "trials_granted": 3, "trials_refused": 1, "trial_start_after": None, "trial_budget_used": 3 / 240,
         "extensions_waiting": 1,
     }  # fmt: skip
     for name in ("trials_granted", "trials_refused", "extensions_waiting"):
-        path = FIGURES[name].rows()
+        path = FIGURES[name].url()
         assert len(_rows(sign_in(trials.staff), f"{path}&format=csv")) == measured[name]

@@ -25,35 +25,47 @@ WORDS = {
     "shared_data": "../shared/data",
     "slurm": "Slurm",
 }
-missing: Counter[str] = Counter()
+_IS_MISSING = "is missing here"
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what the machine cannot run; mark what touches SQL, so that PostgreSQL repeats just that."""
+    """Skip what the machine cannot run; mark what touches SQL, so that PostgreSQL repeats just that.
+
+    Tests that start a browser or a portal of their own go to one worker, which starts each once.
+    """
     for item in items:
         for name, present in CAPABILITIES.items():
             if not present and item.get_closest_marker(name):
-                missing[name] += 1
-                item.add_marker(pytest.mark.skip(reason=f"{WORDS[name]} is missing here"))
+                item.add_marker(pytest.mark.skip(reason=f"{WORDS[name]} {_IS_MISSING}"))
         touches_sql = item.get_closest_marker("django_db") or "db" in getattr(item, "fixturenames", ())
-        apart = any(item.get_closest_marker(name) for name in ("browser", "redis", "slurm", "one_database"))
+        apart = any(item.get_closest_marker(name) for name in ("browser", "redis", "slurm", "outside", "one_database"))
         if touches_sql and not apart:
             item.add_marker(pytest.mark.sql)
+        if item.get_closest_marker("browser") or item.get_closest_marker("outside"):
+            item.add_marker(pytest.mark.xdist_group("outside"))
+
+
+def left_out(config: pytest.Config) -> Counter[str]:
+    """Count the tests that were skipped for want of something, by what it is.
+
+    Read from the reports: under pytest-xdist the process that sums up has collected nothing itself.
+    """
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    found = Counter[str]()
+    for report in reporter.stats.get("skipped", []) if reporter else []:
+        found.update(word for word in WORDS.values() if f"{word} {_IS_MISSING}" in str(report.longrepr))
+    return found
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say in one line what was left out for want of what."""
-    skipped = Counter[str]()
-    for report in terminalreporter.stats.get("skipped", []):
-        for name, word in WORDS.items():
-            if f"{word} is missing here" in str(report.longrepr):
-                skipped[name] += 1
-    if skipped:
-        parts = ", ".join(f"{count} need {WORDS[name]}" for name, count in sorted(skipped.items()))
+    if found := left_out(terminalreporter.config):
+        parts = ", ".join(f"{count} need {word}" for word, count in sorted(found.items()))
         terminalreporter.write_line(f"Left out for want of what they need: {parts}.", yellow=True)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Under REQUIRE_ALL=1 a missing capability is a failure."""
-    if missing and os.environ.get("REQUIRE_ALL") == "1":
+    if os.environ.get("REQUIRE_ALL") == "1" and left_out(session.config):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

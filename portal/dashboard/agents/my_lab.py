@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from memory.selectors import lessons_to_approve
 from policies import selectors as policy_selectors
 from policies import services as policy_services
 from portal.core import clock
@@ -105,6 +106,7 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "people": lab.memberships.count(),
         "accounts": sorted(set(lab.accounts.values_list("name", flat=True))),
         "todo": todo(lab) if manages else [],
+        "lessons": lessons_to_approve(actor).filter(lab=lab) if manages else [],
         "manages": manages,
         "figures": found,
         "strangers": unregistered_sessions(actor, lab),

@@ -1,24 +1,22 @@
 """`make run`: the embedded profile in one command."""
 
-import hashlib
-import json
+import contextlib
 import os
+import re
 import socket
 import time
-import urllib.error
-import urllib.request
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.staticfiles import finders
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
 
-from portal.supervisor.children import Child, Supervisor, embedded_children
+from portal.supervisor.children import Supervisor, embedded_children, simulator
+from portal.supervisor.readiness import READY_WITHIN_S, wait_until_ready
+from portal.supervisor.static_files import collect_static
 from principals.models import Cluster, User
-
-READY_WITHIN_S = 60
 
 
 class Command(BaseCommand):
@@ -28,20 +26,31 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.EMBEDDED:
             raise CommandError("`run` is for the embedded profile; docs/operators.md shows the services profile.")
-        port, host = self._port(), os.environ.get("HOST", "127.0.0.1")
+        host, port = os.environ.get("HOST") or "127.0.0.1", self._port()
         self._require_free(host, port)
-        os.environ.setdefault("GATEHOUSE_URL", f"http://{host}:{port}")
+        # Children get the same folder whatever their working directory, and a log that leaves room for what we say.
+        os.environ["GATEHOUSE_DATA"] = str(settings.DATA_DIR)
+        os.environ.setdefault("GATEHOUSE_URL", _address(host, port))
+        os.environ.setdefault("LOG_LEVEL", "WARNING")
         self._say(f"Gatehouse keeps its data in {settings.DATA_DIR}")
-        call_command("migrate", verbosity=0, interactive=False)
-        self._collect_static()
-        is_demo = self._load_demo()
-        supervisor = Supervisor(
-            embedded_children(host=host, port=port, live_demo=is_demo and os.environ.get("DEMO") != "0"), say=self._say
-        )
-        supervisor.start()
         try:
-            if self._wait_until_ready(supervisor, host, port):
+            is_demo = self._prepare()
+        except KeyboardInterrupt:
+            self._say("Stopped before it was ready; the next start begins where nothing is half done.")
+            raise SystemExit(130) from None
+        self._serve(host, port, is_demo=is_demo)
+
+    def _serve(self, host: str, port: int, *, is_demo: bool) -> None:
+        supervisor = Supervisor(embedded_children(host=host, port=port), say=self._say)
+        try:
+            supervisor.start()
+            if wait_until_ready(supervisor, host, port):
                 self._welcome(host, port, is_demo=is_demo)
+            elif not supervisor.stopping:
+                self._say(f"Not ready after {READY_WITHIN_S} s; see what web and worker say above. Ctrl-C stops it.")
+            # Last, so that on a small machine it takes nothing from those whom people wait for.
+            if is_demo and os.environ.get("DEMO") != "0":
+                supervisor.add(simulator())
             status = supervisor.watch()
         finally:
             supervisor.stop()
@@ -50,37 +59,45 @@ class Command(BaseCommand):
             raise SystemExit(status)
 
     def _say(self, text: str) -> None:
-        self.stdout.write(text)
-        self.stdout.flush()
+        # Where the terminal is gone, the portal goes on.
+        with contextlib.suppress(OSError):
+            self.stdout.write(text)
+            self.stdout.flush()
 
     def _port(self) -> int:
-        text = os.environ.get("PORT", "8000")
-        if not text.isdigit() or not 0 < int(text) < 65536:
+        text = os.environ.get("PORT") or "8000"
+        if not re.fullmatch(r"[0-9]{1,5}", text) or not 0 < int(text) < 65536:
             raise CommandError(f"PORT is {text!r}; it must be a number from 1 to 65535.")
         return int(text)
 
     def _require_free(self, host: str, port: int) -> None:
-        with socket.socket() as probe:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, port))
             except OSError as error:
-                raise CommandError(f"{host}:{port} is taken ({error.strerror}). Try PORT={port + 1} make run") from None
+                other = port + 1 if 1024 <= port < 65535 else 8000
+                raise CommandError(
+                    f"Cannot listen at {host}:{port} ({error.strerror}). Try PORT={other} make run"
+                ) from None
 
-    def _collect_static(self) -> None:
-        """Collect static files, only where their sources changed since the last time."""
-        listing = []
-        for finder in finders.get_finders():
-            for name, storage in finder.list([]):
-                stat = Path(storage.path(name)).stat()
-                listing.append((name, stat.st_size, stat.st_mtime_ns))
-        stamp = hashlib.sha256(json.dumps(sorted(listing)).encode()).hexdigest()
-        stamp_file = Path(settings.STATIC_ROOT) / ".stamp"
-        if stamp_file.exists() and stamp_file.read_text() == stamp:
-            return
-        call_command("collectstatic", verbosity=0, interactive=False, clear=True)
-        stamp_file.parent.mkdir(parents=True, exist_ok=True)
-        stamp_file.write_text(stamp)
+    def _prepare(self) -> bool:
+        """Bring database and static files up to date; say whether the database is a demo."""
+        try:
+            self._migrate()
+            collect_static()
+            return self._load_demo()
+        except DatabaseError as error:
+            raise CommandError(
+                f"The database in {settings.DATA_DIR} cannot be used ({error}). "
+                "Restore it from a backup, or point GATEHOUSE_DATA at another folder."
+            ) from None
+
+    def _migrate(self) -> None:
+        """Migrate where something is pending: the command itself takes a second even where nothing is."""
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            call_command("migrate", verbosity=0, interactive=False)
 
     def _load_demo(self) -> bool:
         """Load the demo facility into an empty database; say whether the database is a demo."""
@@ -95,21 +112,8 @@ class Command(BaseCommand):
         self._say(f"The demo facility is ready after {time.monotonic() - started:.0f} s.")
         return True
 
-    def _wait_until_ready(self, supervisor: Supervisor, host: str, port: int) -> bool:
-        web: Child = supervisor.children[0]
-        deadline = time.monotonic() + READY_WITHIN_S
-        while time.monotonic() < deadline and not supervisor.stopping:
-            if web.process is None or web.process.poll() is not None:
-                return False
-            try:
-                with urllib.request.urlopen(f"http://{host}:{port}/readyz", timeout=2):
-                    return True
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.1)
-        return False
-
     def _welcome(self, host: str, port: int, *, is_demo: bool) -> None:
-        self._say(f"\nGatehouse is ready at http://{host}:{port}/   (Ctrl-C stops it)")
+        self._say(f"\nGatehouse is ready at {_address(host, port)}/   (Ctrl-C stops it)")
         if not is_demo:
             return
         from portal.demo.cast import LOGINS, PASSWORD
@@ -117,3 +121,7 @@ class Command(BaseCommand):
         self._say("\nDemo logins, password " + PASSWORD)
         for login, words in LOGINS.items():
             self._say(f"  {login:<10} {words}")
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

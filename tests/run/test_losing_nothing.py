@@ -1,0 +1,89 @@
+"""Whatever ends a portal, an upload that it took is worked off once it is back: every row once, and the audit whole."""
+
+import json
+import os
+import random
+import signal
+import time
+import urllib.request
+
+import pytest
+
+from tests.support import demo
+from tests.telemetry.engine.sacct_texts import many_rows
+
+pytestmark = [pytest.mark.outside, pytest.mark.one_database]
+_MAKE_TOKEN = (
+    "from tests import factories; cluster = factories.make_cluster('aster'); "
+    "print(factories.make_service_token('ingest:jobs', name='reader'))"
+)
+
+
+class Reader:
+    """A cluster's reader: sends accounting text, asks how far it is."""
+
+    def __init__(self, data) -> None:
+        demo.manage(data, "migrate", "--verbosity", "0")
+        self.token = demo.manage(data, "shell", "--no-imports", "-c", _MAKE_TOKEN).stdout.split()[-1]
+
+    def _ask(self, url: str, body: bytes | None = None) -> dict:
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "text/plain"}
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=60) as answer:
+            return json.load(answer)
+
+    def send(self, portal, rows: int) -> str:
+        body = b"".join(many_rows(rows))
+        return self._ask(f"{portal.url}/api/v1/ingest/jobs?cluster=aster", body)["id"]
+
+    def batch(self, portal, key: str) -> dict:
+        return self._ask(f"{portal.url}/api/v1/ingest/batches/{key}")
+
+
+def _require_whole(data, rows: int) -> None:
+    said = json.loads(demo.manage(data, "usage", "--cluster", "aster", "--json").stdout)
+    assert said["job_count"] == rows
+    demo.manage(data, "verify_audit")
+
+
+def _finish(data, reader: Reader, key: str, rows: int) -> None:
+    with demo.portal(data, DEMO="0") as portal:
+        portal.wait_for(portal.ready_line)
+        portal.wait_until(lambda: reader.batch(portal, key)["state"] in ("done", "failed"), "the batch to be done")
+        batch = reader.batch(portal, key)
+        portal.end()
+    assert (batch["state"], batch["rows"], batch["rejected_rows"]) == ("done", rows, 0)
+    assert batch["created_rows"] + batch["duplicate_rows"] == rows
+
+
+def test_ctrl_c_in_the_middle_of_an_upload_loses_nothing(tmp_path):
+    data, rows = tmp_path / "var", 30_000
+    reader = Reader(data)
+    with demo.portal(data, DEMO="0") as portal:
+        portal.wait_for(portal.ready_line)
+        key = reader.send(portal, rows)
+        portal.wait_until(lambda: reader.batch(portal, key)["rows"] > 0, "the first chunk")
+        portal.end(signal.SIGINT)
+        assert "Traceback" not in portal.said
+    _finish(data, reader, key, rows)
+    _require_whole(data, rows)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(3))
+def test_kill_9_again_and_again_loses_nothing(tmp_path, seed):
+    rng, data, rows = random.Random(seed), tmp_path / "var", 60_000
+    reader = Reader(data)
+    key = ""
+    for _ in range(6):
+        with demo.portal(data, DEMO="0") as portal:
+            portal.wait_for(portal.ready_line)
+            key = key or reader.send(portal, rows)
+            time.sleep(rng.uniform(0, 3))  # anywhere: that is the point
+            victims = list(portal.family())
+            if rng.random() < 0.5:
+                victims = [portal.process.pid]
+            for pid in victims:
+                os.kill(pid, signal.SIGKILL)
+            portal.close()
+    _finish(data, reader, key, rows)
+    _require_whole(data, rows)
