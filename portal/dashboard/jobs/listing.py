@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
@@ -60,7 +60,7 @@ def _sorted(jobs: QuerySet[Job], wanted: str, totals: JobTotals) -> tuple[QueryS
     known = INDEXED | SORTED if totals.exact else INDEXED
     if key not in known:
         wanted, key = "-submit", "submit"
-    by = known[key]
+    by = ExpressionWrapper(known[key], output_field=BigIntegerField())  # type: ignore[type-var]
     order = by.desc(nulls_last=True) if wanted.startswith("-") else by.asc(nulls_last=True)
     return jobs.order_by(order, "-pk" if wanted.startswith("-") else "pk"), wanted
 
