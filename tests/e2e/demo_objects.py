@@ -57,5 +57,5 @@ def _lesson(lab: Lab) -> object:
 
 def _extensions() -> dict[str, int]:
     pi, staff = User.objects.get(username=PI), User.objects.get(username=cast.STAFF)
-    admitted = worlds.make_release(pi, state="admitted", decided_by=staff, decided_at=clock.now())
+    admitted = worlds.make_release(pi, version="0.9.0", state="admitted", decided_by=staff, decided_at=clock.now())
     return {"queued_extension": worlds.make_release(pi).pk, "admitted_extension": admitted.pk}
