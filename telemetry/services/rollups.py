@@ -65,13 +65,10 @@ def refresh(*, cluster: Cluster | None = None, limit: int = REFRESH_LIMIT) -> in
     waiting = Cluster.objects.filter(pk__in=RollupDirty.objects.values("cluster_id")).order_by("pk")
     done = 0
     for each in waiting.filter(pk=cluster.pk) if cluster else waiting:
-        name, holder = f"rollups:{each.name}", leases.holder_name()
-        if done >= limit or not leases.take(name, holder, seconds=LEASE_S):
-            continue
-        try:
-            done += _refresh_cluster(each, holder, limit - done)
-        finally:
-            leases.release(name, holder)
+        if done >= limit:
+            break
+        with leases.held(f"rollups:{each.name}", seconds=LEASE_S) as holder:
+            done += _refresh_cluster(each, holder, limit - done) if holder else 0
     return done
 
 
