@@ -55,7 +55,10 @@ def _pieces(lines: Iterator[str]) -> Iterator[str]:
 
 
 async def _threaded(pieces: Iterator[str]) -> AsyncIterator[str]:
-    while (piece := await sync_to_async(next)(pieces, None)) is not None:
+    def following() -> str | None:
+        return next(pieces, None)
+
+    while (piece := await sync_to_async(following)()) is not None:
         yield piece
 
 

@@ -13,8 +13,12 @@ from portal.demo import agents, cast, memory, people, policies, security, teleme
 from portal.demo.facility import Facility, build_facility
 from portal.demo.history import Stage, play
 from portal.demo.plan import DAYS
+from portal.reports import services as report_services
+from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, Lab, User
 from telemetry import services as telemetry_services
+from telemetry.models import IngestSource
+from telemetry.selectors import Period
 
 Say = Callable[[str], object]
 
@@ -56,4 +60,7 @@ def load_demo(*, seed: int, now: datetime, jobs: int, say: Say) -> Facility:
         say("Computing rollups …")
         with clock.at(now):
             telemetry_services.catch_up(cluster=cluster)
+            # The live simulator sends every second or two, so a minute of silence is late.
+            IngestSource.objects.filter(cluster=cluster, kind="jobs").update(expected_every_s=60)
+            report_services.build_draft(actor=SYSTEM_ACTOR, cluster=cluster, period=Period.month(now.year, now.month))
     return facility

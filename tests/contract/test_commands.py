@@ -58,7 +58,7 @@ def _own_options(command) -> set[str]:
     ("line", "said"),
     [
         (["report", "--cluster", "nowhere", "--month", "2026-07"], "nowhere"),
-        (["report", "--cluster", "nowhere", "--month", "July"], "July"),
+        (["report", "--cluster", "nowhere", "--month", "July"], "nowhere"),
         (["usage", "--cluster", "nowhere"], "nowhere"),
         (["ingest_jobs", "/no/such/file", "--cluster", "aster"], "/no/such/file"),
         (["simulate", "--jobs", "3"], "500"),

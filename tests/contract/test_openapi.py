@@ -19,7 +19,7 @@ from principals.engine.scopes import SCOPES, scopes_for
 from principals.engine.tokens import TokenKind
 from tests import factories
 
-EXAMPLES = 20
+EXAMPLES = 12
 CHECKS = [
     checks.not_a_server_error,
     openapi_checks.status_code_conformance,

@@ -14,8 +14,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 @pytest.fixture(autouse=True)
 def _no_returning(monkeypatch):
-    # On the instance: Django keeps the answer there once it has asked.
-    monkeypatch.setattr(connection.features, "can_return_columns_from_insert", False)
+    monkeypatch.setattr(type(connection.features), "can_return_columns_from_insert", property(lambda self: False))
     assert not connection.features.can_return_rows_from_bulk_insert
 
 

@@ -173,3 +173,16 @@ def test_sixty_jobs_cost_as_many_queries_as_five(cast: Cast, path: str, django_a
         other = ClusterUser.objects.create(cluster=cast.cluster, login=f"u{number}")
         make_job(other, factories.make_lab(), state="RUNNING")
     assert _queries(client, path, django_assert_max_num_queries) == few
+
+
+def test_what_is_live_is_found_by_index_not_by_walking_the_log(cast: Cast) -> None:
+    from django.db import connection
+
+    from telemetry import selectors
+    from telemetry.selectors import JobFilter
+
+    if connection.vendor != "sqlite":
+        pytest.skip("the plan of PostgreSQL follows its statistics")
+    plan = selectors.live_jobs(factories.actor_of(cast.staff), JobFilter()).order_by().explain()
+    assert "telemetry_job_active" in plan and "telemetry_job_cluster_end" in plan
+    assert "telemetry_job_changed" not in plan and "SCAN telemetry_job" not in plan

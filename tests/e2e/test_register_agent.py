@@ -1,10 +1,11 @@
 """A PI registers an agent in the browser, accepts the AUP, sees its token once, and the token says who it is."""
 
+import contextlib
 import json
 import urllib.request
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 
 from portal.cli.main import main
 from tests.e2e.visits import visit
@@ -41,10 +42,11 @@ def test_a_pi_registers_an_agent_and_sees_its_token_once(browser, facility, monk
         assert token not in page.content() and secret not in page.content()
         page.reload()
         assert secret not in page.content()
-        page.go_back()
+        with contextlib.suppress(Error):  # the page that showed it was stored nowhere: there is nothing to go back to
+            page.go_back()
         assert secret not in page.content()
         assert seen.elsewhere == []
-        assert [text for text in seen.messages if "422" not in text] == []
+        assert [text for text in seen.messages if not any(known in text for known in ("422", "CACHE_MISS"))] == []
 
     request = urllib.request.Request(f"{facility.url}/api/v1/me", headers={"Authorization": f"Bearer {token}"})
     with urllib.request.urlopen(request) as answer:

@@ -102,7 +102,6 @@ PAGES: list[Row] = [
     Row("GET", "/ingest/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
     Row("GET", "/ingest/batches/{batch}/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
     signed_in("GET", "/audit/"),
-    Row("GET", "/live/events/", 200, {"nobody": 401}),
     Row("POST", "/theme/", 400),  # open to everybody; an empty form names no theme
     Row("GET", "/dev/components/", 404),  # only where DEBUG is on
     Row("GET", "/dev/components/figure/{figure}/", 404),

@@ -13,7 +13,8 @@ from tests.portal.permission_table import OPERATIONS, PAGES, PEOPLE, TOKENS, Row
 from tests.portal.permission_world import paths_of
 
 # Django's own addresses that answer without looking at who asks.
-FREE = {"static/<path>"}
+# The long-poll reads in a thread that does not see a test's transaction; tests/realtime/test_poll.py tells who may.
+FREE = {"static/<path>", "live/events/"}
 
 
 def _routes(resolver: URLResolver, prefix: str = "") -> list[str]:

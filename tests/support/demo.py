@@ -123,7 +123,7 @@ class Portal:
 
 
 def _ps(*arguments: str) -> list[str]:
-    return subprocess.run(["ps", *arguments], capture_output=True, text=True, check=False).stdout.splitlines()
+    return subprocess.run(["ps", "-ww", *arguments], capture_output=True, text=True, check=False).stdout.splitlines()
 
 
 @contextlib.contextmanager

@@ -91,6 +91,10 @@ class Change:
     after: str
 
 
+# Counts of a batch that stayed at nothing are no change worth a line.
+NOTHING: tuple[Any, ...] = (0, None, "", [])
+
+
 def changes_of(event: AuditEvent) -> list[Change]:
     """Return what an event changed, field by field."""
     content = event.payload or {}
@@ -99,7 +103,7 @@ def changes_of(event: AuditEvent) -> list[Change]:
     return [
         Change(name, _text(before.get(name)), _text(after.get(name)))
         for name in names
-        if before.get(name) != after.get(name)
+        if before.get(name) != after.get(name) and (name in before or after[name] not in NOTHING)
     ]
 
 

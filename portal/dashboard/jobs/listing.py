@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
@@ -19,8 +19,8 @@ from telemetry.selectors import MOST_COUNTED, JobFilter, JobTotals
 PAGE_SIZE = 50
 _CORE_S, _GPU_S = F("cpus") * F("elapsed_s"), F("gpus") * F("elapsed_s")
 # Orders with an index of their own; the others sort what was found, so only where that is not too much.
-INDEXED = {"submit": F("submit"), "end": F("usage_end")}
-SORTED = {"elapsed": F("elapsed_s"), "core": _CORE_S, "gpu": _GPU_S, "wait": F("start") - F("submit")}
+INDEXED: dict[str, Any] = {"submit": F("submit"), "end": F("usage_end")}
+SORTED: dict[str, Any] = {"elapsed": F("elapsed_s"), "core": _CORE_S, "gpu": _GPU_S, "wait": F("start") - F("submit")}
 COLUMNS = "Job; State; Submitted by; Asked for; Submitted|submit; Ran|n|elapsed; Core-hours|n|core; GPU-hours|n|gpu"
 DAYS = [("submit", "Submission"), ("end", "End")]
 STATES = [("", "Any"), *((value, label) for value, label in JobState.choices if value not in ("RESIZING", "REVOKED"))]
@@ -60,7 +60,7 @@ def _sorted(jobs: QuerySet[Job], wanted: str, totals: JobTotals) -> tuple[QueryS
     known = INDEXED | SORTED if totals.exact else INDEXED
     if key not in known:
         wanted, key = "-submit", "submit"
-    by = known[key]
+    by = ExpressionWrapper(known[key], output_field=BigIntegerField())  # type: ignore[type-var]
     order = by.desc(nulls_last=True) if wanted.startswith("-") else by.asc(nulls_last=True)
     return jobs.order_by(order, "-pk" if wanted.startswith("-") else "pk"), wanted
 

@@ -45,7 +45,7 @@ class CountedPaginator(Paginator):  # type: ignore[type-arg]  # not subscriptabl
         self._count = count
 
     @property
-    def count(self) -> int:  # type: ignore[override]
+    def count(self) -> int:
         return self._count
 
 

@@ -34,9 +34,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--cluster", required=True)
+        parser.add_argument("--cluster", required=True, help="the cluster to measure")
         parser.add_argument("--daily", action="store_true", help="also each UTC day; sums add up to the totals")
-        parser.add_argument("--json", action="store_true")
+        parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
         parser.add_argument("--from", dest="first", type=date.fromisoformat, help="first UTC day, as 2026-07-01")
         parser.add_argument("--to", dest="last", type=date.fromisoformat, help="last UTC day, included")
 

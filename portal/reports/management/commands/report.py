@@ -14,9 +14,11 @@ class Command(BaseCommand):
     help = "Write a month's agent-load report: the published one, or as the data are now."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--cluster", required=True)
+        parser.add_argument("--cluster", required=True, help="the cluster it is about")
         parser.add_argument("--month", required=True, help="as 2026-07")
-        parser.add_argument("--format", choices=["json", "csv", "html"], default="json")
+        parser.add_argument(
+            "--format", choices=["json", "csv", "html"], default="json", help="of what is written (json)"
+        )
         parser.add_argument("--output", type=Path, help="a file; without it, standard output")
         parser.add_argument("--fresh", action="store_true", help="measure now, even where a version is published")
 

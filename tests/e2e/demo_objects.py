@@ -1,0 +1,61 @@
+"""What the paths of the permission table name, in the demo facility: found, or made by the demo's people."""
+
+import io
+
+from memory import services as memory_services
+from portal.core import clock
+from portal.demo import cast
+from portal.demo.history import person
+from portal.reports import services as report_services
+from principals.actors import SYSTEM_ACTOR
+from principals.models import Cluster, Lab, User
+from security.models import Incident
+from telemetry import services as telemetry_services
+from telemetry.models import Job
+from telemetry.selectors import Period
+from tests.policies import worlds
+from tests.telemetry.logs import job_row, text
+
+PI = "u0398"
+LAB = "okafor"
+
+
+def objects() -> dict[str, object]:
+    """Return name in a path → what stands there."""
+    cluster, lab = Cluster.objects.get(name=cast.CLUSTER), Lab.objects.get(name=LAB)
+    return {
+        "agent": "okafor-docking",
+        "lab": LAB,
+        "cluster": cluster.name,
+        "job_pk": Job.objects.filter(lab=lab).order_by("pk")[0].pk,
+        "incident": Incident.objects.filter(lab=lab).order_by("pk")[0].pk,
+        "batch": str(_batch(cluster)),
+        "published_month": _published_month(cluster),
+        "lesson": str(_lesson(lab)),
+        **_extensions(),
+    }
+
+
+def _batch(cluster: Cluster) -> object:
+    rows = text(job_row(1, User=PI, Account="okafor_lab"), job_row(2, Submit="never"))
+    stream = io.BytesIO(rows)
+    return telemetry_services.ingest_file(actor=SYSTEM_ACTOR, cluster=cluster, stream=stream, format="sacct").public_id
+
+
+def _published_month(cluster: Cluster) -> str:
+    staff, now = person(cast.STAFF), clock.now()
+    year, month = (now.year, now.month - 1) if now.month > 1 else (now.year - 1, 12)
+    draft = report_services.build_draft(actor=staff, cluster=cluster, period=Period.month(year, month))
+    report_services.publish(actor=staff, report=draft, digest=draft.digest)
+    return f"{year}-{month:02}"
+
+
+def _lesson(lab: Lab) -> object:
+    content = memory_services.LessonContent(error_text="error: Unable to open pmix plugin", cause="old", fix="new")
+    return memory_services.record_lesson(actor=person(PI), content=content, scope="lab", lab=lab).lesson.public_id
+
+
+def _extensions() -> dict[str, int]:
+    pi, staff = User.objects.get(username=PI), User.objects.get(username=cast.STAFF)
+    admitted = worlds.make_release(pi, version="0.9.0", state="admitted", decided_by=staff, decided_at=clock.now())
+    return {"queued_extension": worlds.make_release(pi).pk, "admitted_extension": admitted.pk}
