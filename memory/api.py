@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest
 from ninja import Query, Router
 
 from memory import selectors
@@ -10,8 +10,8 @@ from memory import services as memory_services
 from memory.engine.match import MAX_MATCHES
 from memory.schemas import EvidenceIn, LessonIn, LessonOut, LookUpIn, MatchesOut, RecordedOut, show_lesson, show_matches
 from memory.services import LessonContent
-from portal.core import idempotency
 from portal.core.errors import Invalid, NotAllowed
+from portal.core.idempotency import idempotent
 from portal.core.problems import answers
 from principals.auth import actor_of, requires
 from principals.models import Cluster
@@ -24,28 +24,24 @@ MAX_QUERY = 4000  # characters in an address; longer texts are posted
     "/lessons", auth=requires("lessons:write"), response=answers(201, RecordedOut) | {200: RecordedOut},
     summary="Record a lesson",
 )  # fmt: skip
-def record_lesson(request: HttpRequest, body: LessonIn) -> HttpResponse:
+@idempotent
+def record_lesson(request: HttpRequest, body: LessonIn) -> tuple[int, RecordedOut]:
     """Record a lesson in the agent's project; the same again is a word for it (200). Takes an Idempotency-Key."""
     actor = actor_of(request)
-
-    def act() -> HttpResponse:
-        if body.scope == "cluster":
-            raise NotAllowed(
-                "An agent records for its project, or proposes to its lab.", code="scope_not_allowed",
-                remedy="Use scope project or lab; the PI proposes it for the cluster.",
-            )  # fmt: skip
-        said = body.model_dump()
-        scope = said.pop("scope")
-        content = LessonContent(**said | {"conditions": tuple(said["conditions"])})
-        recorded = memory_services.record_lesson(actor=actor, content=content, scope=scope)
-        answer = RecordedOut(
-            lesson=show_lesson(selectors.find_lesson(actor, recorded.lesson.public_id), actor),
-            created=recorded.created,
-            proposal=recorded.proposal.public_id if recorded.proposal else None,
-        )
-        return JsonResponse(answer.model_dump(mode="json"), status=201 if recorded.created else 200)
-
-    return idempotency.run_once(request, actor.token_key, act)
+    if body.scope == "cluster":
+        raise NotAllowed(
+            "An agent records for its project, or proposes to its lab.", code="scope_not_allowed",
+            remedy="Use scope project or lab; the PI proposes it for the cluster.",
+        )  # fmt: skip
+    said = body.model_dump()
+    scope = said.pop("scope")
+    content = LessonContent(**said | {"conditions": tuple(said["conditions"])})
+    recorded = memory_services.record_lesson(actor=actor, content=content, scope=scope)
+    return 201 if recorded.created else 200, RecordedOut(
+        lesson=show_lesson(selectors.find_lesson(actor, recorded.lesson.public_id), actor),
+        created=recorded.created,
+        proposal=recorded.proposal.public_id if recorded.proposal else None,
+    )
 
 
 @router.get("/lessons", auth=requires("lessons:read"), response=answers(200, MatchesOut), summary="Look lessons up")
@@ -81,17 +77,13 @@ def get_lesson(request: HttpRequest, public_id: str) -> LessonOut:
     "/lessons/{public_id}/evidence", auth=requires("lessons:write"), response=answers(200, LessonOut),
     summary="Say whether a lesson held",
 )  # fmt: skip
-def add_evidence(request: HttpRequest, public_id: str, body: EvidenceIn) -> HttpResponse:
+@idempotent
+def add_evidence(request: HttpRequest, public_id: str, body: EvidenceIn) -> tuple[int, LessonOut]:
     """Confirm or refute a lesson; an agent and its owner are one voice. Takes an Idempotency-Key."""
     actor = actor_of(request)
-
-    def act() -> HttpResponse:
-        lesson = selectors.find_lesson(actor, public_id)
-        memory_services.confirm_lesson(actor=actor, lesson=lesson, holds=body.holds, job_key=body.job_key)
-        answer = show_lesson(selectors.find_lesson(actor, public_id), actor)
-        return JsonResponse(answer.model_dump(mode="json"))
-
-    return idempotency.run_once(request, actor.token_key, act)
+    lesson = selectors.find_lesson(actor, public_id)
+    memory_services.confirm_lesson(actor=actor, lesson=lesson, holds=body.holds, job_key=body.job_key)
+    return 200, show_lesson(selectors.find_lesson(actor, public_id), actor)
 
 
 def _look_up(request: HttpRequest, text: str, cluster: str, limit: int) -> MatchesOut:

@@ -1,11 +1,9 @@
 """Who may do what in `memory`. Reading is `Lesson.objects.visible_to`; each rule here asks for it first."""
 
-from collections.abc import Callable
 from typing import Any
 
 from memory.models import Lesson
 from memory.models.choices import Scope, Status
-from portal.core.errors import NotAllowed
 from principals import permissions as principal_permissions
 from principals.actors import Actor
 from principals.models import Lab
@@ -66,7 +64,7 @@ def _records_in_lab(actor: Actor, lab: Lab) -> bool:
     return actor.is_system or _manages(actor, lab.pk)
 
 
-RULES: dict[str, Callable[[Actor, Any], bool]] = {
+RULES: principal_permissions.Rules = {
     "lesson.record": _records,
     "lesson.record_in_lab": _records_in_lab,
     "lesson.record_in_cluster": _staff,
@@ -77,14 +75,5 @@ RULES: dict[str, Callable[[Actor, Any], bool]] = {
     "lesson.confirm": _confirms,
     "lesson.see_names": _sees_names,
 }
-
-
-def can(actor: Actor, verb: str, obj: Any = None) -> bool:
-    """Say whether `actor` may do `verb` to `obj`."""
-    return RULES[verb](actor, obj)
-
-
-def require(actor: Actor, verb: str, obj: Any = None, *, remedy: str = "") -> None:
-    """Raise `NotAllowed` unless `actor` may do `verb` to `obj`."""
-    if not can(actor, verb, obj):
-        raise NotAllowed(f"{actor.ref.label or 'You'} may not do this ({verb}).", code="not_allowed", remedy=remedy)
+_book = principal_permissions.Rulebook(RULES)
+can, require = _book.can, _book.require

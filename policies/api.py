@@ -3,7 +3,8 @@
 import re
 from typing import Annotated
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from ninja import Query, Router
 
 from policies import selectors
@@ -24,7 +25,8 @@ from policies.schemas import (
 from policies.services import TrialOutcome
 from portal.core import clock
 from portal.core.errors import Invalid, NotFound, TooMany
-from portal.core.idempotency import run_once
+from portal.core.idempotency import idempotent
+from portal.core.paging import cut_page
 from portal.core.problems import answers
 from principals.actors import Actor
 from principals.auth import actor_of, requires
@@ -53,7 +55,8 @@ def _budget(actor: Actor) -> BudgetOut:
     "/trials", auth=requires("trials:request"), response=answers(201, TrialGranted) | _REASONED,
     summary="Ask for a trial",
 )  # fmt: skip
-def request_trial(request: HttpRequest, body: TrialRequestIn) -> HttpResponse:
+@idempotent
+def request_trial(request: HttpRequest, body: TrialRequestIn) -> tuple[int, TrialGranted]:
     """Grant a trial with a receipt, or refuse it with every reason and the moment when budget returns.
 
     With an `Idempotency-Key` a retry gets the first grant again. 429 where waiting helps, 422 where the request is too
@@ -62,15 +65,10 @@ def request_trial(request: HttpRequest, body: TrialRequestIn) -> HttpResponse:
     actor = actor_of(request)
     agent = _agent(actor)
     wish = policy_services.TrialWish(**body.model_dump())
-
-    def act() -> HttpResponse:
-        outcome = policy_services.request_trial(actor=actor, lab=agent.lab, wish=wish)
-        if outcome.grant is None:
-            raise _refusal(outcome)
-        granted = TrialGranted(**TrialOut.of(outcome.grant).model_dump(), budget=_budget(actor))
-        return JsonResponse(granted.model_dump(mode="json"), status=201)
-
-    return run_once(request, actor.token_key, act)
+    outcome = policy_services.request_trial(actor=actor, lab=agent.lab, wish=wish)
+    if outcome.grant is None:
+        raise _refusal(outcome)
+    return 201, TrialGranted(**TrialOut.of(outcome.grant).model_dump(), budget=_budget(actor))
 
 
 def _refusal(outcome: TrialOutcome) -> Invalid | TooMany:
@@ -92,9 +90,8 @@ def list_trials(request: HttpRequest, limit: Limit = 50, after: After = None) ->
     rows = _visible(actor_of(request)).order_by("-pk")
     if after is not None:
         rows = rows.filter(pk__lt=_find(actor_of(request), after).pk)
-    found = list(rows[: limit + 1])
-    more = found[limit - 1].public_id if len(found) > limit else None
-    return TrialPage(items=[TrialOut.of(trial) for trial in found[:limit]], next=more)
+    page, last = cut_page(rows, limit)
+    return TrialPage(items=[TrialOut.of(trial) for trial in page], next=last.public_id if last else None)
 
 
 @router.get(
@@ -121,7 +118,7 @@ def cancel_trial(request: HttpRequest, trial_id: str) -> TrialOut:
     return TrialOut.of(policy_services.cancel_trial(actor=actor, trial=_find(actor, trial_id)))
 
 
-def _visible(actor: Actor):  # type: ignore[no-untyped-def]
+def _visible(actor: Actor) -> QuerySet[TrialGrant]:
     return TrialGrant.objects.visible_to(actor).select_related("agent", "lab", "cluster", "job", "user")
 
 
@@ -143,26 +140,19 @@ def list_extensions(request: HttpRequest, limit: Limit = 50, after: RowAfter = N
     rows = ExtensionRelease.objects.admitted().select_related("extension").order_by("-pk")
     if after is not None:
         rows = rows.filter(pk__lt=after)
-    found = list(rows[: limit + 1])
-    more = found[limit - 1].pk if len(found) > limit else None
-    return ExtensionPage(items=[ExtensionOut.of(row) for row in found[:limit]], next=more)
+    page, last = cut_page(rows, limit)
+    return ExtensionPage(items=[ExtensionOut.of(row) for row in page], next=last.pk if last else None)
 
 
 @router.post(
     "/extensions", auth=requires("extensions:submit"), response=answers(201, ExtensionOut),
     summary="Submit an extension for review",
 )  # fmt: skip
-def submit_extension(request: HttpRequest, body: ExtensionIn) -> HttpResponse:
+@idempotent
+def submit_extension(request: HttpRequest, body: ExtensionIn) -> tuple[int, ExtensionOut]:
     """Queue a release for review by staff or InfoSec; an `Idempotency-Key` makes a retry harmless."""
-    actor = actor_of(request)
-
-    def act() -> HttpResponse:
-        row = policy_services.submit_extension(
-            actor=actor, submission=policy_services.Submission(**body.model_dump())
-        )  # fmt: skip
-        return JsonResponse(ExtensionOut.of(row).model_dump(mode="json"), status=201)
-
-    return run_once(request, actor.token_key, act)
+    submission = policy_services.Submission(**body.model_dump())
+    return 201, ExtensionOut.of(policy_services.submit_extension(actor=actor_of(request), submission=submission))
 
 
 @router.get(

@@ -1,10 +1,8 @@
 """Who may do what in `policies`."""
 
-from collections.abc import Callable
 from typing import Any
 
 from policies.models import TrialGrant
-from portal.core.errors import NotAllowed
 from principals import permissions as principal_permissions
 from principals.actors import Actor
 from principals.models import Lab
@@ -28,7 +26,7 @@ def _may_cancel(actor: Actor, trial: TrialGrant) -> bool:
     return principal_permissions.can(actor, "lab.manage", trial.lab)
 
 
-RULES: dict[str, Callable[[Actor, Any], bool]] = {
+RULES: principal_permissions.Rules = {
     "aup.publish": _staff,
     "aup.accept": lambda actor, agent: principal_permissions.can(actor, "agent.issue_token", agent),
     "trial.request": _works_in,
@@ -37,14 +35,5 @@ RULES: dict[str, Callable[[Actor, Any], bool]] = {
     "extension.submit": lambda actor, _: actor.user is not None,
     "extension.decide": _reviewer,
 }
-
-
-def can(actor: Actor, verb: str, obj: Any = None) -> bool:
-    """Say whether `actor` may do `verb` to `obj`."""
-    return RULES[verb](actor, obj)
-
-
-def require(actor: Actor, verb: str, obj: Any = None, *, remedy: str = "") -> None:
-    """Raise `NotAllowed` unless `actor` may do `verb` to `obj`."""
-    if not can(actor, verb, obj):
-        raise NotAllowed(f"{actor.ref.label or 'You'} may not do this ({verb}).", code="not_allowed", remedy=remedy)
+_book = principal_permissions.Rulebook(RULES)
+can, require = _book.can, _book.require

@@ -13,10 +13,5 @@ SETTLER = "trial-settler"
 @shared_task
 def settle_trials() -> dict[str, int]:
     """Match jobs to trials and close receipts, unless another process does."""
-    holder = leases.holder_name()
-    if not leases.take(SETTLER, holder, seconds=60):
-        return {}
-    try:
-        return asdict(policy_services.settle_trials())
-    finally:
-        leases.release(SETTLER, holder)
+    with leases.held(SETTLER, seconds=60) as ours:
+        return asdict(policy_services.settle_trials()) if ours else {}

@@ -4,7 +4,7 @@ Lists are scoped by `visible_to(actor)` on the querysets; this module answers wh
 actor from a person, a token or the system.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from django.contrib.contenttypes.models import ContentType
@@ -17,6 +17,7 @@ from principals.actors import Actor
 from principals.models import Agent, AgentToken, Cluster, Lab, LabMembership, ServiceAccount, ServiceToken, User
 
 LOOK_AT_LAB = "principals.look_at_lab"
+Rules = Mapping[str, Callable[[Actor, Any], bool]]
 MANAGING_ROLES = frozenset({LabMembership.Role.PI, LabMembership.Role.MANAGER})
 
 
@@ -62,6 +63,22 @@ def actor_for_service(token: ServiceToken) -> Actor:
         token_key=token.key,
         scopes=frozenset(token.scopes),
     )
+
+
+class Rulebook:
+    """What each verb of an app needs, and the two questions that are asked of it."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    def can(self, actor: Actor, verb: str, obj: Any = None) -> bool:
+        """Say whether `actor` may do `verb` to `obj`. An unknown verb is a programming error and raises KeyError."""
+        return self._rules[verb](actor, obj)
+
+    def require(self, actor: Actor, verb: str, obj: Any = None, *, remedy: str = "") -> None:
+        """Raise `NotAllowed` unless `actor` may do `verb` to `obj`."""
+        if not self.can(actor, verb, obj):
+            raise NotAllowed(f"{actor.ref.label or 'You'} may not do this ({verb}).", code="not_allowed", remedy=remedy)
 
 
 # --- what each verb needs --------------------------------------------------------------------------------
@@ -111,7 +128,7 @@ def _reports_findings(actor: Actor, cluster: Cluster) -> bool:
     return "ingest:findings" in actor.scopes and actor.service.cluster_id in (None, cluster.pk)
 
 
-RULES: dict[str, Callable[[Actor, Any], bool]] = {
+RULES: Rules = {
     "facility.look": _looks_everywhere,
     "facility.run": _staff,
     "ingest.look": _staff_or_auditor,
@@ -131,17 +148,8 @@ RULES: dict[str, Callable[[Actor, Any], bool]] = {
     "finding.report": _reports_findings,
     "incident.act": _infosec,
 }
-
-
-def can(actor: Actor, verb: str, obj: Any = None) -> bool:
-    """Say whether `actor` may do `verb` to `obj`. An unknown verb is a programming error and raises KeyError."""
-    return RULES[verb](actor, obj)
-
-
-def require(actor: Actor, verb: str, obj: Any = None, *, remedy: str = "") -> None:
-    """Raise `NotAllowed` unless `actor` may do `verb` to `obj`."""
-    if not can(actor, verb, obj):
-        raise NotAllowed(f"{actor.ref.label or 'You'} may not do this ({verb}).", code="not_allowed", remedy=remedy)
+_book = Rulebook(RULES)
+can, require = _book.can, _book.require
 
 
 # --- explicit grants -------------------------------------------------------------------------------------

@@ -1,10 +1,6 @@
-"""What telemetry announces, and what each announcement carries."""
+"""What `telemetry` announces about jobs; the names are those of `telemetry.engine.transitions`."""
 
-from typing import Final, TypedDict
-
-from telemetry.engine.transitions import ENDED, REQUEUED, RESUMED, STARTED, SUBMITTED, SUSPENDED
-
-JOB_EVENTS: Final = (SUBMITTED, STARTED, ENDED, REQUEUED, SUSPENDED, RESUMED)
+from typing import TypedDict
 
 
 class JobNews(TypedDict):

@@ -165,10 +165,9 @@ def parse_aup(text: str) -> Aup:
     return Aup(document["version"], document["title"], str(document["effective"]), tuple(clauses))
 
 
-def load_default_aup() -> Aup:
-    """Load the policy a new site starts with."""
-    text = files("policies.engine").joinpath("default_aup.toml").read_text(encoding="utf-8")
-    return parse_aup(text)
+def default_source() -> str:
+    """Read the TOML of the policy a new site starts with."""
+    return files("policies.engine").joinpath("default_aup.toml").read_text(encoding="utf-8")
 
 
 def render_markdown(aup: Aup) -> str:

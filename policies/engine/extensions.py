@@ -132,9 +132,6 @@ class AdmissionState(Enum):
     REVOKED = "revoked"
 
 
-ADMITTED_STATES = frozenset({AdmissionState.ADMITTED, AdmissionState.ADMITTED_WITH_CONDITIONS})
-
-
 @dataclass(frozen=True, slots=True)
 class Transition:
     """One allowed change of state; all but a plain admission need words from the reviewer."""

@@ -30,11 +30,6 @@ class TrialDay:
         asked = self.granted + self.refused
         return self.refused / asked if asked else None
 
-    @property
-    def used_share(self) -> float | None:
-        """Trials with a job among those granted."""
-        return self.used / self.granted if self.granted else None
-
 
 def trial_day(actor: Actor, *, now: datetime | None = None) -> TrialDay:
     """Return the figures of the last day over the trials the actor may see."""

@@ -1,7 +1,5 @@
 """Publishing the acceptable-use policy, and accepting it for an agent."""
 
-from importlib.resources import files
-
 from django.db import transaction
 
 from policies import events, permissions
@@ -20,7 +18,7 @@ def current_aup() -> AupVersion:
     newest = AupVersion.objects.first()
     if newest is not None:
         return newest
-    source = files("policies.engine").joinpath("default_aup.toml").read_text(encoding="utf-8")
+    source = aup_engine.default_source()
     policy = aup_engine.parse_aup(source)
     return AupVersion.objects.get_or_create(
         version=policy.version,

@@ -3,6 +3,8 @@
 import os
 import secrets
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
@@ -37,3 +39,16 @@ def take(name: str, holder: str, *, seconds: float) -> bool:
 def release(name: str, holder: str) -> None:
     """Give the lease back, where it is still ours."""
     Lease.objects.filter(name=name, holder=holder).delete()
+
+
+@contextmanager
+def held(name: str, *, seconds: float) -> Iterator[str]:
+    """Hold the lease `name` for a block; give it the holder to renew it with, "" where somebody else has it."""
+    holder = holder_name()
+    if not take(name, holder, seconds=seconds):
+        yield ""
+        return
+    try:
+        yield holder
+    finally:
+        release(name, holder)

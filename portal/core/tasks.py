@@ -10,13 +10,8 @@ SEALER = "audit-sealer"
 @shared_task
 def seal_audit() -> int:
     """Chain committed audit rows, unless another process does."""
-    holder = leases.holder_name()
-    if not leases.take(SEALER, holder, seconds=60):
-        return 0
-    try:
-        return audit.seal_all()
-    finally:
-        leases.release(SEALER, holder)
+    with leases.held(SEALER, seconds=60) as ours:
+        return audit.seal_all() if ours else 0
 
 
 @shared_task

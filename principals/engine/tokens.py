@@ -104,8 +104,3 @@ def verify_token(parts: TokenParts, stored: TokenDigest, peppers: Mapping[int, b
     if pepper is None:
         return False
     return hmac.compare_digest(_hmac_hex(parts, pepper), stored.digest)
-
-
-def needs_new_digest(stored: TokenDigest, peppers: Mapping[int, bytes]) -> bool:
-    """Say whether a newer pepper exists, so that the digest is renewed at the next use."""
-    return stored.pepper_id != max(peppers, default=stored.pepper_id)

@@ -142,24 +142,6 @@ def dedup_key(*, kind: Kind, cluster: str, subject: str, fingerprint: str = "", 
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-class ClockStatus(Enum):
-    """How a clock stands."""
-
-    OK = "ok"
-    SOON = "soon"
-    OVER = "over"
-    MET = "met"
-
-
-@dataclass(frozen=True, slots=True)
-class ClockReading:
-    """A clock read at a moment: when it is due, how it stands, and words for it."""
-
-    due_at: datetime
-    status: ClockStatus
-    words: str
-
-
 def due_at(opened_at: datetime, allowed_s: int) -> datetime:
     """Give the moment a step is due."""
     return opened_at + timedelta(seconds=allowed_s)
@@ -177,25 +159,6 @@ def format_span(seconds: float) -> str:
         width = "02d" if small_name in ("min", "s") else "d"
         words += f" {small:{width}} {small_name}" if small else ""
     return words
-
-
-def read_clock(opened_at: datetime, allowed_s: int, *, now: datetime, met_at: datetime | None = None) -> ClockReading:
-    """Read a clock that was started at ``opened_at`` and allows ``allowed_s`` seconds.
-
-    ``met_at`` is when the step was done, if it was; a step done late stays over. The last quarter of the
-    time counts as soon. All moments carry a time zone.
-    """
-    due = due_at(opened_at, allowed_s)
-    if met_at is not None:
-        if met_at <= due:
-            took = format_span((met_at - opened_at).total_seconds())
-            return ClockReading(due, ClockStatus.MET, f"met in {took} of {format_span(allowed_s)}")
-        return ClockReading(due, ClockStatus.OVER, f"done {format_span((met_at - due).total_seconds())} late")
-    left = (due - now).total_seconds()
-    if left < 0:
-        return ClockReading(due, ClockStatus.OVER, f"{format_span(-left)} over")
-    status = ClockStatus.SOON if left <= allowed_s / 4 else ClockStatus.OK
-    return ClockReading(due, status, f"{format_span(left)} left")
 
 
 def next_deadline(severity: Severity, state: State, opened_at: datetime) -> datetime | None:

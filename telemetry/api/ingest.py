@@ -8,6 +8,7 @@ from ninja import Query, Router
 
 from portal.core.errors import NotFound
 from portal.core.idempotency import idempotent
+from portal.core.paging import cut_page
 from portal.core.problems import answers
 from principals.auth import actor_of, requires
 from principals.models import AgentSession
@@ -51,12 +52,9 @@ def list_quarantine(
 ) -> QuarantineOut:
     """List the records of a batch that were set aside, with reason and (redacted) text."""
     kept = _find_batch(request, batch_id).quarantined.filter(pk__gt=after).order_by("pk")
-    found = list(kept[: limit + 1])
-    page = [
-        QuarantinedOut(id=row.pk, line=row.line, reason=row.reason, detail=row.detail, raw=row.raw) for row in found
-    ]
-    more = len(found) > limit
-    return QuarantineOut(rows=page[:limit], next=page[limit - 1].id if more else None)
+    page, last = cut_page(kept, limit)
+    rows = [QuarantinedOut(id=row.pk, line=row.line, reason=row.reason, detail=row.detail, raw=row.raw) for row in page]
+    return QuarantineOut(rows=rows, next=last.pk if last else None)
 
 
 @router.post("/sessions", auth=requires("ingest:sessions"), response=answers(200, SessionsOut))

@@ -10,6 +10,7 @@ from ninja import Query, Router
 from pydantic import AwareDatetime
 
 from portal.core.errors import Invalid, NotFound
+from portal.core.paging import cut_page
 from portal.core.problems import answers
 from principals.actors import Actor
 from principals.auth import actor_of, requires
@@ -45,10 +46,9 @@ def list_jobs(
     if after:
         submit, pk = _read_cursor(after)
         jobs = jobs.filter(Q(submit__lt=submit) | Q(submit=submit, pk__lt=pk))
-    found = list(jobs.order_by("-submit", "-pk")[: limit + 1])
-    last = found[limit - 1] if len(found) > limit else None
+    page, last = cut_page(jobs.order_by("-submit", "-pk"), limit)
     cursor = f"{int(last.submit.timestamp())}.{last.pk}" if last else None
-    return JobsOut(jobs=[show_job(job, actor) for job in found[:limit]], next=cursor)
+    return JobsOut(jobs=[show_job(job, actor) for job in page], next=cursor)
 
 
 @router.get("/{cluster}/{raw_id}", auth=requires("jobs:read"), response=answers(200, JobOut))

@@ -142,13 +142,3 @@ def _index(sessions: list[Session]) -> _Index:
         latest = max(latest, float("inf") if session.end_s is None else session.end_s)
         ends.append(latest)
     return [session.start_s for session in sessions], ends, sessions
-
-
-def touched_window(session: Session, *, now_s: int) -> tuple[int, int]:
-    """Give the first and last submit time (inclusive) of the jobs that a late session may re-attribute.
-
-    An open session reaches to `now_s`. When a session changes, jobs of its old and its new window are
-    touched.
-    """
-    end_s = now_s if session.end_s is None else session.end_s
-    return session.start_s - CLOCK_SLACK_S, max(session.start_s, end_s) + CLOCK_SLACK_S

@@ -87,10 +87,6 @@ class Figure:
     query: Mapping[str, str] = field(default_factory=dict)
     facility_only: bool = False
 
-    @property
-    def is_measured(self) -> bool:
-        return self.measure is not None
-
 
 def drill_query(figure: Figure, scope: Scope, row: Row | None = None) -> str:
     """Return the query string of the job list that shows the jobs behind a figure or one of its rows; "" if none."""

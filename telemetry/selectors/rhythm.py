@@ -39,10 +39,6 @@ class HourOfWeek:
         """Return the submissions Monday to Friday, 08:00 to 18:00."""
         return sum(self.counts[actor][day][hour] for day in WORKING_DAYS for hour in WORKING_HOURS)
 
-    def weekend(self, actor: str) -> int:
-        """Return the submissions on Saturday and Sunday."""
-        return sum(map(sum, self.counts[actor][5:]))
-
     def outside_share(self, actor: str) -> float | None:
         """Return the share of submissions outside Monday to Friday, 08:00 to 18:00; None without any."""
         total = self.total(actor)

@@ -11,7 +11,7 @@ from telemetry.services.ingest import (
     run_batch,
     sweep,
 )
-from telemetry.services.rollups import catch_up, mark_dirty, refresh, touched_days
+from telemetry.services.rollups import catch_up, mark_dirty, refresh
 from telemetry.services.sessions import Declared, SessionOutcome, declare_sessions
 
 __all__ = [
@@ -30,5 +30,4 @@ __all__ = [
     "require_cluster",
     "run_batch",
     "sweep",
-    "touched_days",
 ]

@@ -7,7 +7,7 @@ it could not see leaves a mark that outlives it.
 
 import time
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from typing import Any
 
 from django.db import connection, transaction
@@ -27,21 +27,6 @@ _MARK = (
     "INSERT INTO telemetry_rollupdirty (cluster_id, day, cluster_user_id) VALUES (%s, %s, %s) "
     "ON CONFLICT (cluster_id, day, cluster_user_id) DO UPDATE SET day = excluded.day"
 )
-
-
-def touched_days(submit_s: int, start_s: int | None, usage_end_s: int | None, end_s: int | None) -> set[date]:
-    """List the UTC days on whose rollups a job counts: of its submit, its end, and each on which it ran."""
-    days = {_day_of(submit_s)}
-    if end_s is not None:
-        days.add(_day_of(end_s))
-    if start_s is not None and usage_end_s is not None and usage_end_s > start_s:
-        first, last = _day_of(start_s), _day_of(usage_end_s - 1)
-        days.update(first + timedelta(days=n) for n in range((last - first).days + 1))
-    return days
-
-
-def _day_of(epoch_s: int) -> date:
-    return datetime.fromtimestamp(epoch_s, UTC).date()
 
 
 def mark_dirty(cluster: Cluster, pairs: Iterable[tuple[date, int]]) -> int:
@@ -65,13 +50,10 @@ def refresh(*, cluster: Cluster | None = None, limit: int = REFRESH_LIMIT) -> in
     waiting = Cluster.objects.filter(pk__in=RollupDirty.objects.values("cluster_id")).order_by("pk")
     done = 0
     for each in waiting.filter(pk=cluster.pk) if cluster else waiting:
-        name, holder = f"rollups:{each.name}", leases.holder_name()
-        if done >= limit or not leases.take(name, holder, seconds=LEASE_S):
-            continue
-        try:
-            done += _refresh_cluster(each, holder, limit - done)
-        finally:
-            leases.release(name, holder)
+        if done >= limit:
+            break
+        with leases.held(f"rollups:{each.name}", seconds=LEASE_S) as holder:
+            done += _refresh_cluster(each, holder, limit - done) if holder else 0
     return done
 
 

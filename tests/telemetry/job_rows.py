@@ -5,9 +5,10 @@ from itertools import count
 from typing import Any
 
 from principals.models import ClusterUser, Lab
-from telemetry.engine import usage
+from telemetry.engine import touched, usage
 from telemetry.models import Job
-from telemetry.services import mark_dirty, touched_days
+from telemetry.services import mark_dirty
+from telemetry.services.attribution import footprint_of
 
 _numbers = count(1)
 
@@ -35,8 +36,8 @@ def make_job(user: ClusterUser, lab: Lab, *, submit: int, start: int | None = No
 def mark(job: Job) -> None:
     """Mark what a job touches, as an ingest does."""
     job.refresh_from_db()
-    days = touched_days(*(_s(value) for value in (job.submit, job.start, job.usage_end, job.end)))  # type: ignore[arg-type]
-    mark_dirty(job.cluster, {(day, job.cluster_user_id) for day in days})
+    days = touched.days_of(footprint_of(job, job.cluster_user_id))
+    mark_dirty(job.cluster, {(touched.as_date(day), job.cluster_user_id) for day in days})
 
 
 def _s(value: Any) -> int | None:

@@ -1,19 +1,16 @@
 """`manage.py usage` prints what XDMoD counts on its own reference log."""
 
 import json
-from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
-from principals.services.directory import Directory
-from telemetry.engine.slurm.records import JobRecord
-from telemetry.engine.slurm.xdmod_text import XdmodReader
-from telemetry.models import Job, RollupDirty
-from telemetry.services import mark_dirty, touched_days
+from telemetry import services as telemetry_services
+from telemetry.models import RollupDirty
 from tests import factories
 from tests.conftest import SHARED_DATA
 from tests.telemetry.job_rows import DAY_0, make_job
@@ -31,33 +28,11 @@ def usage(*options: str) -> dict[str, Any]:
     return json.loads(out.getvalue())
 
 
-def rows_of(cluster: Cluster, records: Iterator[JobRecord]) -> Iterator[Job]:
-    names = Directory(cluster)
-    for record in records:
-        start = record.start_s if record.started else None
-        yield Job(
-            cluster=cluster, raw_id=record.raw_job_id, submit=record.submit_s, job_id=record.job_id, start=start,
-            cluster_user_id=names.user_id(record.user), lab_id=names.lab_id(record.group), state=record.state,
-            end=record.end_s, usage_end=record.end_s, elapsed_s=record.elapsed_s, nodes=record.nodes, cpus=record.cpus,
-            gpus=record.gpus, digest=0, changed=record.submit_s, partition=record.partition,
-        )  # fmt: skip
-
-
 @pytest.fixture
 def phillips(db: None) -> Cluster:
     cluster = factories.make_cluster("phillips")
     with (SHARED_DATA / "xdmod" / "phillips.log").open("rb") as stream:
-        records = (outcome for outcome in XdmodReader(stream, now_s=1_800_000_000) if isinstance(outcome, JobRecord))
-        jobs = list(rows_of(cluster, records))
-    Job.objects.bulk_create(jobs)
-    mark_dirty(
-        cluster,
-        {
-            (day, job.cluster_user_id)
-            for job in jobs
-            for day in touched_days(job.submit, job.start, job.usage_end, job.end)  # type: ignore[arg-type]
-        },
-    )
+        telemetry_services.ingest_file(actor=SYSTEM_ACTOR, cluster=cluster, stream=stream, format="xdmod")
     return cluster
 
 

@@ -11,7 +11,7 @@ from policies.engine.aup import (
     Modality,
     aup_digest,
     clause_faults,
-    load_default_aup,
+    default_source,
     parse_aup,
     render_agent_text,
     render_markdown,
@@ -31,7 +31,7 @@ SOUND = Clause(
 
 
 def test_the_first_policy_is_sound_and_short():
-    aup = load_default_aup()
+    aup = parse_aup(default_source())
     assert aup.version == "2026-06"
     assert 5 <= len(aup.clauses) <= 8
     assert [clause_faults(clause) for clause in aup.clauses] == [()] * len(aup.clauses)
@@ -78,20 +78,20 @@ def test_a_clause_nobody_checks_is_shown_unverified():
 
 
 def test_the_page_numbers_its_clauses_and_says_how_each_is_checked():
-    page = render_markdown(load_default_aup())
+    page = render_markdown(parse_aup(default_source()))
     assert page.startswith("# Acceptable use of coding agents, version 2026-06\n")
     assert "1. You answer for what it does, as for your own work." in page
     assert "5. Confidential data is not shown to outside models. *Not measured. We rely on you.*" in page
 
 
 def test_an_agent_reads_plain_lines_with_the_modality_first():
-    lines = render_agent_text(load_default_aup()).splitlines()
+    lines = render_agent_text(parse_aup(default_source())).splitlines()
     assert lines[3].startswith("- LIMIT: At most 6 scheduler queries a minute")
     assert not any("*" in line or "#" in line for line in lines)
 
 
 def test_the_digest_follows_every_word_people_or_agents_read():
-    aup = load_default_aup()
+    aup = parse_aup(default_source())
     first, *rest = aup.clauses
     changed = [
         replace(aup, clauses=(replace(first, text_human="Other."), *rest)),
@@ -101,7 +101,7 @@ def test_the_digest_follows_every_word_people_or_agents_read():
     ]
     digests = {aup_digest(each) for each in (aup, *changed)}
     assert len(digests) == 5
-    assert aup_digest(aup) == aup_digest(load_default_aup())
+    assert aup_digest(aup) == aup_digest(parse_aup(default_source()))
 
 
 HEAD = 'version = "1"\ntitle = "T"\neffective = 2026-06-01\n'

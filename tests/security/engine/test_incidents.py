@@ -10,7 +10,6 @@ from security.engine.incidents import (
     KINDS,
     OPEN_STATES,
     TRANSITIONS,
-    ClockStatus,
     Kind,
     Severity,
     State,
@@ -19,11 +18,9 @@ from security.engine.incidents import (
     find_transition,
     format_span,
     next_deadline,
-    read_clock,
 )
 
 OPENED = datetime(2026, 8, 3, 10, 4, tzinfo=UTC)
-HOUR = 3600
 
 
 def test_every_kind_and_severity_and_state_is_covered():
@@ -83,32 +80,6 @@ def test_a_fingerprint_is_not_mistaken_for_a_place():
     assert dedup_key(kind=Kind.OTHER, cluster="c", subject="s", fingerprint="x") != dedup_key(
         kind=Kind.OTHER, cluster="c", subject="s", place="x"
     )
-
-
-@pytest.mark.parametrize(
-    ("minutes", "status", "words"),
-    [
-        (38, ClockStatus.OK, "3 h 22 min left"),
-        (181, ClockStatus.SOON, "59 min left"),
-        (240, ClockStatus.SOON, "0 s left"),
-        (254, ClockStatus.OVER, "14 min over"),
-        (240 + 73 * 60, ClockStatus.OVER, "3 d 1 h over"),
-    ],
-)
-def test_a_running_clock_says_how_it_stands(minutes, status, words):
-    reading = read_clock(OPENED, 4 * HOUR, now=OPENED + timedelta(minutes=minutes))
-    assert (reading.status, reading.words) == (status, words)
-    assert reading.due_at == OPENED + timedelta(hours=4)
-
-
-def test_a_step_done_in_time_is_met_for_ever():
-    reading = read_clock(OPENED, HOUR, now=OPENED + timedelta(days=9), met_at=OPENED + timedelta(minutes=17))
-    assert (reading.status, reading.words) == (ClockStatus.MET, "met in 17 min of 1 h")
-
-
-def test_a_step_done_late_stays_over():
-    reading = read_clock(OPENED, HOUR, now=OPENED + timedelta(days=9), met_at=OPENED + timedelta(minutes=65))
-    assert (reading.status, reading.words) == (ClockStatus.OVER, "done 5 min late")
 
 
 @pytest.mark.parametrize(
