@@ -60,7 +60,7 @@ def _sorted(jobs: QuerySet[Job], wanted: str, totals: JobTotals) -> tuple[QueryS
     known = INDEXED | SORTED if totals.exact else INDEXED
     if key not in known:
         wanted, key = "-submit", "submit"
-    by = ExpressionWrapper(known[key], output_field=BigIntegerField())  # type: ignore[type-var]
+    by = ExpressionWrapper(known[key], output_field=BigIntegerField())
     order = by.desc(nulls_last=True) if wanted.startswith("-") else by.asc(nulls_last=True)
     return jobs.order_by(order, "-pk" if wanted.startswith("-") else "pk"), wanted
 
