@@ -17,6 +17,8 @@ from security.models.incidents import incident_number
 from security.services import filing
 from security.services.reports import CleanFinding, ReportedFinding, clean_finding
 from security.services.subjects import Subject, Subjects
+from telemetry import services as telemetry_services
+from telemetry.models import IngestBatch
 
 MAX_FINDINGS = 500
 # Rows in one transaction: SQLite's one writer is held for less than a quarter of a second.
@@ -59,6 +61,8 @@ def report_findings(
             code="too_many_findings",
             remedy="Send them in several calls.",
         )
+    if at is None:  # history being loaded is no sign of life
+        telemetry_services.note_source(cluster=cluster, name=actor.ref.label, kind=IngestBatch.Kind.FINDINGS)
     outcomes: dict[int, FindingOutcome] = {}
     ready = _prepare(cluster, findings, outcomes)
     for chunk in _chunks(ready):

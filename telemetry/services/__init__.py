@@ -13,6 +13,7 @@ from telemetry.services.ingest import (
 )
 from telemetry.services.rollups import catch_up, mark_dirty, refresh
 from telemetry.services.sessions import Declared, SessionOutcome, declare_sessions
+from telemetry.services.sources import note_source
 
 __all__ = [
     "Declared",
@@ -26,6 +27,7 @@ __all__ = [
     "ingest_file",
     "ingest_records",
     "mark_dirty",
+    "note_source",
     "refresh",
     "require_cluster",
     "run_batch",

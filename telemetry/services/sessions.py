@@ -16,8 +16,9 @@ from principals.models import AgentSession, Cluster
 from principals.services import DeclaredSession
 from telemetry import permissions
 from telemetry.engine.attribution import CLOCK_SLACK_S
-from telemetry.models import IngestBatch, IngestSource
+from telemetry.models import IngestBatch
 from telemetry.services.attribution import Window, reattribute
+from telemetry.services.sources import note_source
 
 SLICE: Final = 200  # sessions of one transaction
 _CLOCKS_DIFFER: Final = timedelta(minutes=5)
@@ -113,10 +114,7 @@ def _whole_seconds(session: DeclaredSession) -> DeclaredSession:
 
 
 def _record(actor: Actor, cluster: Cluster, source: str, results: list[SessionOutcome], jobs_changed: int) -> None:
-    now = clock.now()
-    IngestSource.objects.update_or_create(
-        cluster=cluster, name=source[:64], kind=IngestBatch.Kind.SESSIONS, defaults={"last_received": now}
-    )
+    note_source(cluster=cluster, name=source, kind=IngestBatch.Kind.SESSIONS)
     counts = {name: sum(1 for each in results if each.outcome == name) for name in ("created", "changed")}
     if not any(counts.values()):
         return

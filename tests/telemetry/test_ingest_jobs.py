@@ -124,6 +124,15 @@ def test_one_audit_row_a_batch_and_the_source_is_noted(cluster: Cluster):
     assert source.name == "nightly" and source.last_received and source.last_record_at
 
 
+def test_a_stream_is_heard_while_its_batch_is_open(cluster: Cluster):
+    stream = services.RecordStream(actor=SYSTEM_ACTOR, cluster=cluster, source="reader")
+    stream.write([JobRecord(1, "1", "ada", "PENDING", 1_750_000_000, account="chem")])
+    source = IngestSource.objects.get(name="reader")
+    assert stream.batch and stream.batch.state == IngestBatch.State.RUNNING
+    assert source.last_received and source.last_record_at and source.last_record_at.timestamp() == 1_750_000_000
+    stream.close()
+
+
 def test_steps_are_counted_apart(cluster: Cluster):
     step = job_row(1, JobID="1.batch", JobIDRaw="1.batch", User="")
     assert counts(ingest(cluster, text(job_row(1), step))) == {"created": 1, "step": 1}

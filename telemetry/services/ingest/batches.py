@@ -11,7 +11,7 @@ from portal.core import audit, clock
 from portal.core.actors import ActorRef
 from principals.actors import Actor
 from principals.models import Cluster
-from telemetry.models import IngestBatch, IngestSource
+from telemetry.models import IngestBatch
 from telemetry.services.ingest.chunks import LEASE, LeaseLost
 from telemetry.services.ingest.feed import Feed
 
@@ -62,14 +62,13 @@ def take_lease(batch: IngestBatch, *, resume_failed: bool = False) -> datetime |
 
 
 def finish_batch(feed: Feed, ref: ActorRef) -> None:
-    """Mark a batch done, drop its payload, note its source, leave one audit row. Errors: `LeaseLost`."""
+    """Mark a batch done, drop its payload, leave one audit row. Errors: `LeaseLost`."""
     batch, now = feed.batch, clock.now()
     with transaction.atomic():
         ours = IngestBatch.objects.filter(pk=batch.pk, state=State.RUNNING, leased_until=feed.lease)
         if not ours.update(state=State.DONE, finished=now, leased_until=None):
             raise LeaseLost
         batch.payload.all().delete()
-        _note_source(feed, now)
         _record(batch, ref, "ingest.jobs")
     batch.state, batch.finished, batch.leased_until = State.DONE, now, None
 
@@ -95,16 +94,6 @@ def release_lease(batch: IngestBatch, lease: datetime, error: str) -> None:
     """Give a batch back to the queue after an error; the sweep sends it again."""
     ours = IngestBatch.objects.filter(pk=batch.pk, state=State.RUNNING, leased_until=lease)
     ours.update(state=State.QUEUED, leased_until=None, error=error[:500])
-
-
-def _note_source(feed: Feed, now: datetime) -> None:
-    batch = feed.batch
-    source, _ = IngestSource.objects.get_or_create(cluster=feed.cluster, name=batch.source, kind=batch.kind)
-    source.last_received = now
-    newest = datetime.fromtimestamp(feed.newest_s, now.tzinfo) if feed.newest_s else None
-    if newest is not None and (source.last_record_at is None or newest > source.last_record_at):
-        source.last_record_at = newest
-    source.save(update_fields=["last_received", "last_record_at"])
 
 
 def _record(batch: IngestBatch, ref: ActorRef, verb: str, reason: str = "") -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, get_args
 
 from django.db import transaction
@@ -20,6 +20,7 @@ from telemetry.services.attribution import Attributor
 from telemetry.services.ingest import news, quarantine, rows
 from telemetry.services.ingest.feed import Counts, Feed, Ids, redaction_key
 from telemetry.services.ingest.reading import Chunk
+from telemetry.services.sources import note_source
 
 LEASE: Final = timedelta(seconds=60)
 
@@ -67,6 +68,7 @@ def write_chunk(feed: Feed, chunk: Chunk) -> Counts:
         Cluster.objects.select_for_update(no_key=True).get(pk=feed.cluster.pk)
         _Writer(feed, prepared).write()
         counts.redactions += quarantine.set_aside(feed.batch, prepared.rejected, before=feed.batch.rejected_rows)
+        _note_source(feed)
         lease = _move_on(feed, chunk, counts)
     feed.lease = lease
     batch = feed.batch
@@ -74,6 +76,12 @@ def write_chunk(feed: Feed, chunk: Chunk) -> Counts:
     for name, number in counts.as_dict().items():
         setattr(batch, name, getattr(batch, name) + number)
     return counts
+
+
+def _note_source(feed: Feed) -> None:
+    """Say that the source is alive: a stream's batch stays open for an hour, which must not look like silence."""
+    newest = datetime.fromtimestamp(feed.newest_s, UTC) if feed.newest_s else None
+    note_source(cluster=feed.cluster, name=feed.batch.source, kind=feed.batch.kind, newest=newest)
 
 
 def _move_on(feed: Feed, chunk: Chunk, counts: Counts) -> datetime:
