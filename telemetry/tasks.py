@@ -18,6 +18,12 @@ def sweep_ingest_batches() -> int:
 
 
 @shared_task
+def prune_ingest() -> dict[str, int]:
+    """Delete rows set aside and bodies left over past their keeping time."""
+    return services.prune()
+
+
+@shared_task
 def refresh_rollups() -> int:
     """Recompute the rollups of what changed."""
     return services.refresh()

@@ -11,6 +11,7 @@ from telemetry.services.ingest import (
     run_batch,
     sweep,
 )
+from telemetry.services.retention import prune
 from telemetry.services.rollups import catch_up, mark_dirty, refresh
 from telemetry.services.sessions import Declared, SessionOutcome, declare_sessions
 from telemetry.services.sources import note_source
@@ -28,6 +29,7 @@ __all__ = [
     "ingest_records",
     "mark_dirty",
     "note_source",
+    "prune",
     "refresh",
     "require_cluster",
     "run_batch",

@@ -1,0 +1,33 @@
+"""What telemetry keeps for a while only: rows that were set aside, and bodies that nobody will read again."""
+
+from datetime import timedelta
+from typing import Final
+
+from django.db.models import QuerySet
+
+from portal.core import clock
+from telemetry.models import IngestBatch, IngestPayload, QuarantinedRow
+
+QUARANTINE_KEPT: Final = timedelta(days=30)
+# A body comes as it was sent, before anything is redacted; a batch that failed keeps it so that it can be tried again.
+PAYLOAD_KEPT: Final = timedelta(days=7)
+_CHUNK: Final = 50  # a piece of a body is up to a megabyte, and SQLite has one writer
+
+
+def prune() -> dict[str, int]:
+    """Delete quarantined rows and left bodies past their keeping time; return how many. Counts of batches stay."""
+    now = clock.now()
+    ended = (IngestBatch.State.DONE, IngestBatch.State.FAILED)
+    return {
+        "quarantined": _delete(QuarantinedRow.objects.filter(at__lt=now - QUARANTINE_KEPT)),
+        "payloads": _delete(
+            IngestPayload.objects.filter(batch__state__in=ended, batch__finished__lt=now - PAYLOAD_KEPT)
+        ),
+    }
+
+
+def _delete(rows: QuerySet[QuarantinedRow] | QuerySet[IngestPayload]) -> int:
+    total = 0
+    while ids := list(rows.order_by("pk").values_list("pk", flat=True)[:_CHUNK]):
+        total += rows.model._default_manager.filter(pk__in=ids).delete()[0]
+    return total
