@@ -47,8 +47,6 @@ SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# Marks every page "Demo data" where the rows are invented.
-DEMO: bool = env.bool("GATEHOUSE_DEMO", default=False)
 # How many proxies stand before the portal; the client address is taken that many entries from the right.
 PROXY_COUNT: int = env.int("GATEHOUSE_PROXY_COUNT", default=0)
 NINJA_NUM_PROXIES = PROXY_COUNT

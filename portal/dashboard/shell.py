@@ -195,7 +195,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "theme": theme if theme in THEMES else "system",
         "facility": settings.FACILITY_NAME,
         "facility_zone": settings.FACILITY_TIME_ZONE,
-        "demo": settings.DEMO or (_demo[0] if _demo else False),
+        "demo": bool(_demo) and _demo[0],
     }
 
 
