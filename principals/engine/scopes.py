@@ -30,7 +30,7 @@ SCOPES = {
         Scope("lessons:write", "record lessons in its project", _AGENT),
         Scope("extensions:read", "list admitted extensions", _AGENT, default=True),
         Scope("extensions:submit", "submit an extension for review", _AGENT),
-        Scope("lab:read", "read lab totals, without other people’s names", _AGENT),
+        Scope("lab:read", "read its lab’s jobs, without other people’s names", _AGENT),
         Scope("ingest:jobs", "send job records", _SERVICE),
         Scope("ingest:sessions", "send agent sessions", _SERVICE),
         Scope("ingest:findings", "send findings", _SERVICE),
