@@ -67,3 +67,11 @@ def test_of_many_at_the_same_time_one_wins(lapsed: bool) -> None:
         thread.join(30)
     assert len(won) == 1
     assert Lease.objects.get().holder == won[0]
+
+
+def test_a_block_holds_a_lease_and_gives_it_back_even_when_it_fails() -> None:
+    with leases.held("sealer", seconds=60) as ours, leases.held("sealer", seconds=60) as theirs:
+        assert ours and not theirs
+    with pytest.raises(ZeroDivisionError), leases.held("sealer", seconds=60):
+        raise ZeroDivisionError
+    assert leases.take("sealer", "b", seconds=60)
