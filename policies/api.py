@@ -112,10 +112,11 @@ def read_trial(request: HttpRequest, trial_id: str) -> TrialOut:
     "/trials/{trial_id}/cancel", auth=requires("trials:request"), response=answers(200, TrialOut),
     summary="Give a trial back",
 )  # fmt: skip
-def cancel_trial(request: HttpRequest, trial_id: str) -> TrialOut:
+@idempotent
+def cancel_trial(request: HttpRequest, trial_id: str) -> tuple[int, TrialOut]:
     """Cancel a trial that has no job; what it was charged comes back at once."""
     actor = actor_of(request)
-    return TrialOut.of(policy_services.cancel_trial(actor=actor, trial=_find(actor, trial_id)))
+    return 200, TrialOut.of(policy_services.cancel_trial(actor=actor, trial=_find(actor, trial_id)))
 
 
 def _visible(actor: Actor) -> QuerySet[TrialGrant]:

@@ -107,6 +107,12 @@ def test_it_gives_a_trial_back(cast: Cast, agent_api: Api) -> None:
     assert agent_api.get("/trials/budget").json()["trials_used"] == 0
 
 
+def test_a_retry_of_giving_back_is_told_the_same(cast: Cast, agent_api: Api) -> None:
+    trial = agent_api.post("/trials", {"minutes": 5}).json()["id"]
+    answers = [agent_api.post(f"/trials/{trial}/cancel", headers={"idempotency-key": "c-1"}) for _ in range(2)]
+    assert [answer.json()["state"] for answer in answers] == ["cancelled", "cancelled"]
+
+
 def test_me_says_what_is_left(cast: Cast, agent_api: Api) -> None:
     agent_api.post("/trials", {"minutes": 5})
     limits = agent_api.get("/me").json()["limits"]
