@@ -8,7 +8,7 @@ from principals.services.agents import (
     retire_agent,
     suspend_agent,
 )
-from principals.services.directory import Directory, add_lab_member, ensure_cluster
+from principals.services.directory import Directory, add_lab_member, add_person, ensure_cluster, ensure_lab
 from principals.services.holds import lift_hold, lift_holds, place_hold
 from principals.services.sessions import DeclaredSession, record_sessions
 from principals.services.tokens import (
@@ -25,9 +25,11 @@ __all__ = [
     "Directory",
     "IssuedToken",
     "add_lab_member",
+    "add_person",
     "approve_agent",
     "create_service_account",
     "ensure_cluster",
+    "ensure_lab",
     "issue_agent_token",
     "issue_service_token",
     "lift_hold",

@@ -1,11 +1,19 @@
 """Names that telemetry brings: clusters, login names, Slurm accounts and the labs that pay for them."""
 
+import re
+from collections.abc import Mapping
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from portal.core import audit
+from portal.core.errors import Invalid
 from principals import permissions
 from principals.actors import Actor
 from principals.models import Cluster, ClusterUser, Lab, LabMembership, SlurmAccount, User
+
+_LOGIN = re.compile(r"[\w.-]{1,64}")
 
 
 def ensure_cluster(name: str, *, is_demo: bool = False) -> Cluster:
@@ -66,3 +74,49 @@ def add_lab_member(*, actor: Actor, lab: Lab, user: User, role: str) -> LabMembe
             lab_id=lab.pk, after={"user": user.username, "role": role},
         )  # fmt: skip
     return membership
+
+
+def ensure_lab(*, actor: Actor, name: str) -> Lab:
+    """Return the lab of that name, made on first use."""
+    permissions.require(actor, "facility.run")
+    lab, new = Lab.objects.get_or_create(name=name, defaults={"title": name})
+    if new:
+        audit.record(
+            actor=actor.ref, verb="lab.create", object_kind="lab", object_id=lab.pk, object_label=lab.name,
+            lab_id=lab.pk,
+        )  # fmt: skip
+    return lab
+
+
+def add_person(
+    *, actor: Actor, login: str, email: str = "", password: str | None = None, roles: Mapping[str, bool]
+) -> User:
+    """Add a person, or set the roles of one who is known; their login names on clusters become theirs.
+
+    A password is set only where given. Errors: `Invalid` for a login name or password that will not do.
+    """
+    permissions.require(actor, "facility.run")
+    if not _LOGIN.fullmatch(login):
+        raise Invalid("A login name has 1 to 64 letters, digits, `.`, `_`, `-`.", code="login_malformed")
+    with transaction.atomic():
+        user = User.objects.filter(username=login).first() or User.objects.create_user(login)
+        user.email = email or user.email
+        for role, held in roles.items():
+            setattr(user, role, held)
+        if password is not None:
+            _set_password(user, password)
+        user.save(update_fields=["email", "password", *roles])
+        ClusterUser.objects.filter(login=login, user=None).update(user=user)
+        audit.record(
+            actor=actor.ref, verb="person.add", object_kind="user", object_id=user.pk, object_label=login,
+            after=dict(roles),
+        )  # fmt: skip
+    return user
+
+
+def _set_password(user: User, password: str) -> None:
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise Invalid(" ".join(error.messages), code="password_weak") from error
+    user.set_password(password)

@@ -143,3 +143,14 @@ def test_the_policy_names_who_has_not_accepted_it(cast: Cast) -> None:
     page = sign_in(cast.pi).get("/aup/").content.decode()
     assert "Not measured. We rely on you." in page
     assert "okafor-docking" in page and "marlowe-ingest" not in page
+
+
+def test_whoever_answers_for_it_renews_it(cast: Cast) -> None:
+    day = (clock.now() + timedelta(days=200)).date()
+    assert sign_in(cast.outsider).post("/agents/okafor-docking/renew/", {"expires": day}).status_code == 404
+    assert sign_in(cast.staff).post("/agents/okafor-docking/renew/", {"expires": day}).status_code == 403
+    sign_in(cast.colleague).post("/agents/okafor-docking/renew/", {"expires": day})
+    cast.agent.refresh_from_db()
+    assert (cast.agent.expires - clock.now()).days in {199, 200}
+    too_far = (clock.now() + timedelta(days=500)).date()
+    assert sign_in(cast.colleague).post("/agents/okafor-docking/renew/", {"expires": too_far}).status_code == 422

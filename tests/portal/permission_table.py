@@ -67,6 +67,7 @@ PAGES: list[Row] = [
     reason_first("/agents/{agent}/suspend/"),
     reason_first("/agents/{agent}/resume/"),
     reason_first("/agents/{agent}/retire/"),
+    reason_first("/agents/{agent}/renew/"),
     for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422, auditor=422),
     for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404, auditor=404),
     signed_in("GET", "/lessons/"),

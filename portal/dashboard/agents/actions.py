@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from policies import services as policy_services
 from portal.core.errors import Invalid
-from portal.dashboard.agents.forms import ReasonForm, TokenForm
+from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm, end_of_day
 from principals import services as principal_services
 from principals.models import Agent, AgentToken
 from principals.services.tokens import IssuedToken
@@ -80,6 +80,20 @@ def _with_reason(act: Callable[..., Agent], done: str) -> Callable[..., HttpResp
 
 resume = _with_reason(principal_services.resume_agent, "{agent} works again.")
 retire = _with_reason(principal_services.retire_agent, "{agent} is retired; its tokens are revoked.")
+
+
+@require_POST
+@page
+def renew(request: PageRequest, name: str) -> HttpResponseBase:
+    """Move the end of an agent's registration."""
+    form = RenewForm(request.POST)
+    if not form.is_valid():
+        raise Invalid("Choose an end within a year from now.", code="expiry_out_of_range", remedy="Go back and try.")
+    agent = principal_services.renew_agent(
+        actor=request.actor, agent=find_agent(request, name), expires=end_of_day(form.cleaned_data["expires"])
+    )
+    messages.success(request, f"The registration of {agent.name} ends on {agent.expires:%Y-%m-%d}.")
+    return redirect(agent)
 
 
 @never_cache

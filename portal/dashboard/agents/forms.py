@@ -136,3 +136,17 @@ class TokenForm(forms.Form):
         offered = scopes.scopes_for(tokens.TokenKind.AGENT)
         self.fields["scopes"].choices = [(scope.name, scope.words) for scope in offered]  # type: ignore[attr-defined]
         self.fields["scopes"].initial = [scope.name for scope in offered if scope.default]
+
+
+class RenewForm(forms.Form):
+    """A new end of a registration."""
+
+    expires = forms.DateField(
+        label="Registration ends",
+        help_text="At most a year from now.",
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["expires"].initial = (clock.now() + DEFAULT_LIFE).date()

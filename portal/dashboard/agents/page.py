@@ -13,7 +13,7 @@ from policies.models import AupAcceptance
 from portal.core import clock
 from portal.core.models import AuditEvent
 from portal.dashboard.agents.actions import find_agent
-from portal.dashboard.agents.forms import ReasonForm, TokenForm
+from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm
 from principals import permissions, selectors
 from principals.actors import Actor
 from principals.engine import tiers
@@ -62,6 +62,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "trial_budget": policy_selectors.trial_budget(found.owner, found.lab) if _sees_tokens(actor, found) else None,
         "token_form": TokenForm(),
         "reason_form": ReasonForm(),
+        "renew_form": RenewForm(),
         "audit_entries": [audit_entry(event) for event in audit_of(found)[:AUDIT_ROWS]],
         "audit_count": audit_of(found).count(),
         "now": clock.now(),

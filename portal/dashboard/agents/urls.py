@@ -12,6 +12,7 @@ urlpatterns = [
     path("agents/<str:name>/suspend/", actions.suspend, name="agent-suspend"),
     path("agents/<str:name>/resume/", actions.resume, name="agent-resume"),
     path("agents/<str:name>/retire/", actions.retire, name="agent-retire"),
+    path("agents/<str:name>/renew/", actions.renew, name="agent-renew"),
     path("agents/<str:name>/tokens/", actions.make_token, name="agent-make-token"),
     path("agents/<str:name>/tokens/<str:key>/revoke/", actions.revoke_token, name="agent-revoke-token"),
     path("my-lab/", my_lab.my_lab, name="my-lab"),

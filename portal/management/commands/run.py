@@ -104,7 +104,9 @@ class Command(BaseCommand):
         if Cluster.objects.exists() or User.objects.exists():
             return Cluster.objects.filter(is_demo=True).exists()
         if os.environ.get("DEMO") == "0":
-            self._say("Started empty. Make the first person: .venv/bin/python manage.py createsuperuser")
+            self._say(
+                "Started empty. Make the first person: .venv/bin/python manage.py add_person NAME --staff --password"
+            )
             return False
         self._say("The database is empty: making the demo facility …")
         started = time.monotonic()

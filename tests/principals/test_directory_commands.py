@@ -1,0 +1,67 @@
+"""A site's first people, labs and tokens are made by command."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from portal.core.models import AuditEvent
+from principals.auth import actor_for_token
+from principals.models import LabMembership, ServiceToken, User
+from tests import factories
+
+
+def _run(*words: str) -> str:
+    out = StringIO()
+    call_command(*words, stdout=out, stderr=StringIO())
+    return out.getvalue().strip()
+
+
+def test_add_person_gives_roles_and_a_place(db: None) -> None:
+    assert "pi of okafor" in _run("add_person", "u0398", "--lab", "okafor", "--role", "pi")
+    membership = LabMembership.objects.get()
+    assert (membership.user.username, membership.lab.name, membership.role) == ("u0398", "okafor", "pi")
+    assert not membership.user.has_usable_password()
+    _run("add_person", "u0398", "--staff")
+    assert User.objects.get().is_research_computing
+    assert AuditEvent.objects.filter(verb="person.add").count() == 2
+
+
+def test_add_person_claims_their_login_names(db: None) -> None:
+    cluster = factories.make_cluster()
+    known = cluster.cluster_users.create(login="u0398")
+    _run("add_person", "u0398")
+    known.refresh_from_db()
+    assert known.user == User.objects.get()
+
+
+@pytest.mark.parametrize("login", ["", "a b", "x" * 65, "<script>"])
+def test_add_person_refuses_an_odd_login(db: None, login: str) -> None:
+    with pytest.raises(CommandError, match="login name"):
+        _run("add_person", login)
+
+
+def test_issue_service_token_prints_a_token_that_works(db: None) -> None:
+    plain = _run("issue_service_token", "reader", "--cluster", "aster", "--scope", "ingest:jobs")
+    actor = actor_for_token(plain, address="192.0.2.1")
+    assert actor.service is not None and actor.service.cluster is not None
+    assert (actor.service.cluster.name, actor.scopes) == ("aster", frozenset({"ingest:jobs"}))
+    assert "1 tokens" in _run("issue_service_token", "reader", "--revoke")
+    assert ServiceToken.objects.get().state == "revoked"
+
+
+def test_issue_service_token_refuses_a_life_too_long(db: None) -> None:
+    with pytest.raises(CommandError):
+        _run("issue_service_token", "reader", "--days", "900")
+
+
+def test_publish_aup_round_trip(db: None, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    source = _run("publish_aup", "--show")
+    assert "# Acceptable use" in _run("publish_aup", "--markdown")
+    file = tmp_path / "aup.toml"
+    file.write_text(source.replace('version = "2026-06"', 'version = "2026-12"'))
+    assert "AUP 2026-12 is published" in _run("publish_aup", str(file))
+    with pytest.raises(CommandError, match="published already"):
+        _run("publish_aup", str(file))
+    with pytest.raises(CommandError, match="No such file"):
+        _run("publish_aup", str(tmp_path / "none.toml"))
