@@ -18,7 +18,7 @@ from principals.models import Cluster
 from telemetry.models import RollupDay, RollupDirty, RollupHour, RollupRuntime
 from telemetry.selectors import recomputation
 
-LEASE_S = 120
+LEASE_S = 30  # taken anew for each part; short, so that a refresher that was killed holds nobody up for long
 # So many users of one day hold SQLite’s write lock for about 100 ms (250 ms is the most we allow).
 USERS_A_PART = 40
 REFRESH_LIMIT = 20_000

@@ -48,7 +48,7 @@ def _require_whole(data, rows: int) -> None:
 def _finish(data, reader: Reader, key: str, rows: int) -> None:
     with demo.portal(data, DEMO="0") as portal:
         portal.wait_for(portal.ready_line)
-        portal.wait_until(lambda: reader.batch(portal, key)["state"] in ("done", "failed"), "the batch to be done")
+        portal.wait_until(lambda: reader.batch(portal, key)["state"] in ("done", "failed"), "its end", every_s=0.5)
         batch = reader.batch(portal, key)
         portal.end()
     assert (batch["state"], batch["rows"], batch["rejected_rows"]) == ("done", rows, 0)
@@ -61,7 +61,7 @@ def test_ctrl_c_in_the_middle_of_an_upload_loses_nothing(tmp_path):
     with demo.portal(data, DEMO="0") as portal:
         portal.wait_for(portal.ready_line)
         key = reader.send(portal, rows)
-        portal.wait_until(lambda: reader.batch(portal, key)["rows"] > 0, "the first chunk")
+        portal.wait_until(lambda: reader.batch(portal, key)["rows"] > 0, "the first chunk", every_s=0.2)
         portal.end(signal.SIGINT)
         assert "Traceback" not in portal.said
     _finish(data, reader, key, rows)

@@ -26,10 +26,12 @@ def environment_of(data: Path, **more: str) -> dict[str, str]:
 
 def manage(data: Path, *arguments: str, check: bool = True, **more: str) -> subprocess.CompletedProcess[str]:
     """Run a management command on a data folder."""
-    return subprocess.run(
+    ran = subprocess.run(
         [sys.executable, "manage.py", *arguments], cwd=ROOT, env=environment_of(data, **more),
-        capture_output=True, text=True, check=check, timeout=PATIENCE_S * 2,
+        capture_output=True, text=True, check=False, timeout=PATIENCE_S * 2,
     )  # fmt: skip
+    assert not (check and ran.returncode), f"{arguments} ended with {ran.returncode}:\n{ran.stderr}"
+    return ran
 
 
 def make_demo(data: Path) -> Path:
@@ -73,12 +75,12 @@ class Portal:
         """Wait until it has said `text`; return the seconds since its start."""
         return self.wait_until(lambda: text in self.said, f"{text!r} to be said")
 
-    def wait_until(self, holds, what: str) -> float:
+    def wait_until(self, holds, what: str, *, every_s: float = 0.05) -> float:
         """Wait until something holds; fail with all that was said where the process ends or patience does."""
         while not holds():
             late = time.monotonic() - self.started > PATIENCE_S
             assert not late and self.process.poll() is None, f"waited for {what}; it said:\n{self.said}"
-            time.sleep(0.05)
+            time.sleep(every_s)
         return time.monotonic() - self.started
 
     def children(self) -> dict[str, int]:
