@@ -213,7 +213,8 @@ CHANNEL_LAYERS = (
 # Throttles count in the cache. The embedded profile has one web process, so its memory is shared enough.
 CACHES = {
     "default": (
-        {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+        # Django keeps 300 entries by default: whoever makes as many counters would be forgotten by the throttles.
+        {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 100_000}}
         if EMBEDDED
         else {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
     )

@@ -14,7 +14,7 @@ from portal.core.errors import NotAllowed, Unauthenticated
 from principals import permissions, selectors
 from principals.actors import Actor
 from principals.engine import networks, tokens
-from principals.models import Agent, AgentToken, Hold, ServiceToken
+from principals.models import Agent, AgentToken, Hold, LabMembership, ServiceToken
 from principals.services.tokens import peppers
 
 REQUESTS_PER_MINUTE = 600
@@ -105,9 +105,9 @@ def _load_agent_token(key: str) -> AgentToken | None:
         Q(subject_kind="user", subject_id=OuterRef("agent__owner_id")),
         Q(subject_kind="lab", subject_id=OuterRef("agent__lab_id")),
     )
-    return (
-        AgentToken.objects.filter(key=key).annotate(is_held=held).select_related("agent__owner", "agent__lab").first()
-    )
+    belongs = Exists(LabMembership.objects.filter(lab=OuterRef("agent__lab_id"), user=OuterRef("agent__owner_id")))
+    found = AgentToken.objects.filter(key=key).annotate(is_held=held, owner_belongs=belongs)
+    return found.select_related("agent__owner", "agent__lab").first()
 
 
 def _load_service_token(key: str) -> ServiceToken | None:
@@ -134,6 +134,11 @@ def _require_working(token: AgentToken) -> None:
         )
     if not agent.owner.is_active:
         raise NotAllowed("The person who answers for this agent has left.", code="owner_inactive")
+    if not token.owner_belongs:  # type: ignore[attr-defined]
+        raise NotAllowed(
+            f"The person who answers for {agent.name} no longer belongs to its lab.", code="owner_outside_lab",
+            remedy="Its PI retires it, or gives that person a place in the lab again.",
+        )  # fmt: skip
 
 
 def _require_service_working(token: ServiceToken) -> None:

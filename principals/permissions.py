@@ -38,11 +38,20 @@ def actor_for_user(user: User) -> Actor:
     )
 
 
+def may_look_at_jobs(user: User, lab_id: int) -> bool:
+    """Say whether a person manages a lab or was let look at it, now."""
+    if LabMembership.objects.filter(user=user, lab_id=lab_id, role__in=MANAGING_ROLES).exists():
+        return True
+    return lab_id in labs_granted_to([user.pk]).get(user.pk, frozenset())
+
+
 def actor_for_agent(token: AgentToken) -> Actor:
     """Return the actor of an agent's token: its owner's person, none of its owner's roles."""
     agent = token.agent
-    # `lab:read` is the explicit grant by which an agent sees its lab's jobs, not only its owner's.
-    granted = frozenset({agent.lab_id}) if "lab:read" in token.scopes else frozenset()
+    # `lab:read` is the explicit grant by which an agent sees its lab's jobs, not only its owner's. It reaches as far
+    # as the owner does: a member who may not look at the lab's jobs cannot lend an agent that sight.
+    lends = "lab:read" in token.scopes and may_look_at_jobs(agent.owner, agent.lab_id)
+    granted = frozenset({agent.lab_id}) if lends else frozenset()
     return Actor(
         ref=ActorRef(kind="agent", id=str(agent.pk), label=agent.name, on_behalf_of=agent.owner.username),
         user=agent.owner,
@@ -111,7 +120,11 @@ def _lab_member(actor: Actor, lab: Lab) -> bool:
 
 
 def _answers_for(actor: Actor, agent: Agent) -> bool:
-    return actor.is_person and (agent.owner_id == actor.user.pk or _manages(actor, agent.lab_id))  # type: ignore[union-attr]
+    if not actor.is_person or actor.user is None:
+        return False
+    # Its owner answers for it while they belong to its lab.
+    owns = agent.owner_id == actor.user.pk and agent.lab_id in actor.member_lab_ids
+    return owns or _manages(actor, agent.lab_id)
 
 
 def _agent_manager_or_staff(actor: Actor, agent: Agent) -> bool:

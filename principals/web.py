@@ -6,18 +6,19 @@ from typing import Concatenate, ParamSpec, cast
 
 from django.contrib.auth.views import redirect_to_login
 from django.forms import BaseForm
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django_htmx.http import HttpResponseClientRedirect
 from structlog.contextvars import get_contextvars
 
-from portal.core.errors import DomainError, Unauthenticated
+from portal.core.errors import DomainError, Invalid, NotAllowed, NotFound, Unauthenticated
 from principals.actors import Actor
 from principals.models import User
 from principals.permissions import actor_for_user
 
 P = ParamSpec("P")
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class PageRequest(HttpRequest):
@@ -39,6 +40,8 @@ def page(
         known = cast(PageRequest, request)
         known.actor = actor_for_user(known.user)
         try:
+            _require_more_than_reading(known)
+            _without_zeros(known, *args, *kwargs.values())
             return view(known, *args, **kwargs)
         except Unauthenticated:
             return _to_sign_in(request)
@@ -46,6 +49,31 @@ def page(
             return refused(request, error)
 
     return opened
+
+
+def _require_more_than_reading(request: PageRequest) -> None:
+    """Refuse whatever changes something to auditors, whatever other roles they have."""
+    if request.actor.is_auditor and request.method not in _READING:
+        raise NotAllowed(
+            "An auditor reads everything and changes nothing.", code="auditor_reads",
+            remedy="Act as somebody who is no auditor.",
+        )  # fmt: skip
+
+
+def _without_zeros(request: PageRequest, *parts: object) -> None:
+    """Keep zero characters from every page: no name holds one, and PostgreSQL fails on them.
+
+    A filter with one is read without it; a thing so named does not exist; a form with one is refused.
+    """
+    if any("\0" in part for part in parts if isinstance(part, str)):
+        raise NotFound("There is nothing at this address.")
+    if "%00" in request.META.get("QUERY_STRING", ""):
+        query = QueryDict(mutable=True)
+        for name, values in request.GET.lists():
+            query.setlist(name, [value.replace("\0", "") for value in values])
+        request.GET = query  # type: ignore[assignment]
+    if any("\0" in value for _, values in request.POST.lists() for value in values):
+        raise Invalid("The form holds zero characters.", code="zero_character", remedy="Send text without them.")
 
 
 def refused(request: HttpRequest, error: DomainError) -> HttpResponse:

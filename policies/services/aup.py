@@ -39,6 +39,7 @@ def publish_aup(*, actor: Actor, source: str) -> AupVersion:
     if AupVersion.objects.filter(version=policy.version).exists():
         raise Conflict(f"Version {policy.version} is published already.", code="aup_version_exists")
     with transaction.atomic():
+        _lock()
         version = AupVersion.objects.create(
             version=policy.version, source=source, digest=aup_engine.aup_digest(policy), published_by=actor.ref.label
         )
@@ -50,6 +51,14 @@ def publish_aup(*, actor: Actor, source: str) -> AupVersion:
             _hold(agent, version)
         live.announce([live.News(events.AUP_PUBLISHED, ("facility:policies",), {"version": version.version})])
     return version
+
+
+def _lock() -> None:
+    """Keep publishing and accepting apart: else an acceptance of the old version lifts the hold of the new one.
+
+    The oldest version is the lock, for it is the one row that every caller finds.
+    """
+    AupVersion.objects.select_for_update(no_key=True).order_by("published", "pk").first()
 
 
 def _hold(agent: Agent, version: AupVersion) -> None:
@@ -67,13 +76,14 @@ def accept_aup(*, actor: Actor, agent: Agent, version: str) -> AupAcceptance:
     """
     if not (actor.is_person and actor.user is not None and permissions.can(actor, "aup.accept", agent)):
         raise NotAllowed("Its owner, PI or lab manager accepts the policy for an agent.", code="not_answerable")
-    current = current_aup()
-    if version != current.version:
-        raise Conflict(
-            f"Version {current.version} was published meanwhile.", code="aup_version_outdated",
-            remedy="Read the new version and accept that.",
-        )  # fmt: skip
     with transaction.atomic():
+        _lock()
+        current = current_aup()
+        if version != current.version:
+            raise Conflict(
+                f"Version {current.version} was published meanwhile.", code="aup_version_outdated",
+                remedy="Read the new version and accept that.",
+            )  # fmt: skip
         acceptance, new = AupAcceptance.objects.get_or_create(
             version=current, agent=agent, defaults={"user": actor.user, "digest": current.digest}
         )

@@ -26,6 +26,7 @@ from portal.core.models import AuditEvent, Counter
 CHAIN = "audit"
 GENESIS = "0" * 64
 SEAL_CHUNK = 1000
+ERASE = "audit.erase_payload"
 
 
 def canonical(payload: Any) -> str:
@@ -137,6 +138,8 @@ def verify(anchors: dict[int, str], *, after: int = 0) -> Iterator[Fault]:
             yield Fault(expected_seq, f"rows {expected_seq} to {seq - 1} are missing")
             expected_seq = seq
         yield from _faults_of(event, prev, anchors.get(seq))
+        if event.payload is None and not _erasure_recorded(event):
+            yield Fault(seq, "lost its payload, and no erasure is on record")
         prev = event.hash
     if (head_seq, head_hash) != (expected_seq, prev):
         yield Fault(head_seq, f"the chain's head is {head_seq}, the last row that leads to it is {expected_seq}")
@@ -154,6 +157,11 @@ def verify(anchors: dict[int, str], *, after: int = 0) -> Iterator[Fault]:
 
 def _hash_at(seq: int) -> str:
     return AuditEvent.objects.filter(seq=seq).values_list("hash", flat=True).first() or GENESIS if seq else GENESIS
+
+
+def _erasure_recorded(event: AuditEvent) -> bool:
+    erasures = AuditEvent.objects.filter(verb=ERASE, object_kind="audit_event", object_id=str(event.pk))
+    return erasures.exists()
 
 
 def _faults_of(event: AuditEvent, prev: str, anchored: str | None) -> Iterator[Fault]:
@@ -174,6 +182,6 @@ def erase_payload(event_id: int, *, actor: ActorRef, reason: str) -> None:
         event = AuditEvent.objects.get(pk=event_id)
         AuditEvent.objects.filter(pk=event_id).update(payload=None, salt="")
         record(
-            actor=actor, verb="audit.erase_payload", object_kind="audit_event", object_id=event_id,
+            actor=actor, verb=ERASE, object_kind="audit_event", object_id=event_id,
             object_label=event.verb, lab_id=event.lab_id, reason=reason,
         )  # fmt: skip

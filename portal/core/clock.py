@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+
+from portal.core.errors import Invalid
 
 _set_to: ContextVar[datetime | None] = ContextVar("clock_set_to", default=None)
 
@@ -16,6 +18,22 @@ def now() -> datetime:
 def now_s() -> int:
     """Return the present instant in whole seconds since 1970."""
     return int(now().timestamp())
+
+
+def is_sane(year: int) -> bool:
+    """Say whether a year leaves room for what is reckoned with it: time zones, the day after, the month before."""
+    return 1970 <= year <= 2999
+
+
+def read_day(text: str) -> date:
+    """Read `2026-07-31`. Errors: `Invalid` for what is no day, or none that a facility can mean."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = date.min
+    if not is_sane(day.year):
+        raise Invalid(f"{text[:20]!r} is no day.", code="day", remedy="Write it as 2026-07-31.")
+    return day
 
 
 @contextmanager

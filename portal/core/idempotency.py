@@ -97,7 +97,10 @@ def _claim(request: HttpRequest, owner: str, key: str, digest: str) -> tuple[Ide
             )
         return row, None
     except IntegrityError:
-        row = IdempotencyKey.objects.get(owner=owner, key=key)
+        found = IdempotencyKey.objects.filter(owner=owner, key=key).first()
+        if found is None:  # the first call ended between our two statements with an answer that is forgotten
+            raise Conflict("The first request with this key just ended.", code="in_progress", retry_after_s=1) from None
+        row = found
     if (row.method, row.path, row.body_digest) != (request.method, _place(request), digest):
         raise Invalid(
             "This Idempotency-Key was used for another request.",

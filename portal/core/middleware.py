@@ -9,8 +9,11 @@ from django.http.response import HttpResponseBase
 from structlog.contextvars import get_contextvars
 
 from portal.core import problems
+from portal.core.errors import Invalid
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
+# PostgreSQL fails on zero characters; no name or text of ours holds one.
+_ZERO = Invalid("The query holds zero characters.", code="zero_character", remedy="Send text without them.")
 _CLEAN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 
 
@@ -47,6 +50,10 @@ class ProblemMiddleware:
             return self.get_response(request)
         if _announced_length(request) > settings.INGEST_MAX_BYTES:
             return problems.plain(413)
+        if "\0" in request.path_info:
+            return problems.plain(404)
+        if "%00" in request.META.get("QUERY_STRING", ""):
+            return problems.from_error(_ZERO)
         response = self.get_response(request)
         if response.status_code < 400 or "json" in response.get("Content-Type", ""):
             return response

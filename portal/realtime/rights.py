@@ -118,8 +118,17 @@ def _tokens(keys: set[str]) -> dict[str, Hashable]:
     for row in services:
         subjects[row.key] = [("service", row.service_id)]
         states[row.key] = (row.state, *row.scopes, row.service.is_active)
+    places = _places({token.agent.owner_id for token in agents})
+    for token in agents:
+        # An agent hears what its owner may hear of its lab, so a change of the owner's place there is one of its own.
+        states[token.key] += (places.get((token.agent.owner_id, token.agent.lab_id)),)
     held = _held({subject for named in subjects.values() for subject in named})
     return {key: (*states[key], *named, frozenset(held.intersection(named))) for key, named in subjects.items()}
+
+
+def _places(owner_ids: set[int]) -> dict[tuple[int, int], str]:
+    rows = LabMembership.objects.filter(user_id__in=owner_ids).values_list("user_id", "lab_id", "role")
+    return {(user_id, lab_id): role for user_id, lab_id, role in rows}
 
 
 def _held(subjects: set[tuple[str, int]]) -> set[tuple[str, int]]:

@@ -120,6 +120,8 @@ def embedded_children(*, host: str, port: int) -> list[Child]:
     web = [
         python, "-m", "uvicorn", "portal.asgi:application", "--host", host, "--port", str(port),
         "--log-level", "warning", "--lifespan", "off", "--timeout-graceful-shutdown", "1", "--no-server-header",
+        # Whoever is on this host could else name any source address: PROXY_COUNT alone says what is believed.
+        "--no-proxy-headers",
     ]  # fmt: skip
     # Whoever runs `make run` as root on a trial machine knows it; the broker takes JSON only.
     quiet = ["-W", "ignore:You're running the worker with superuser"]

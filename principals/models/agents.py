@@ -121,7 +121,8 @@ class AgentSessionQuerySet(models.QuerySet["AgentSession"]):
         return self.filter(
             Q(cluster_user__user=actor.user)
             | Q(agent__lab_id__in=actor.visible_lab_ids)
-            | Q(cluster_user__user__memberships__lab_id__in=actor.visible_lab_ids)
+            # What a member does for another lab is that lab's to see.
+            | Q(agent=None, cluster_user__user__memberships__lab_id__in=actor.visible_lab_ids)
         ).distinct()
 
 

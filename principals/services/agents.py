@@ -110,6 +110,8 @@ def approve_agent(*, actor: Actor, agent: Agent) -> Agent:
     if agent.status != Agent.Status.REQUESTED:
         raise Conflict(f"{agent.name} is {agent.get_status_display().lower()}, not requested.", code="not_requested")
     with transaction.atomic():
+        # The row is the lock: of two approvals at once, the second sees the first and activates the agent.
+        Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
         for kind in kinds:
             _, new = AgentApproval.objects.get_or_create(agent=agent, kind=kind, defaults={"by": _person(actor)})
             if new:

@@ -4,12 +4,20 @@ from datetime import datetime
 from functools import partial
 
 from django.db import transaction
+from django.db.models import Model
 
 from portal.core import audit, clock, live
 from portal.core.errors import Conflict
 from principals import events, permissions
 from principals.actors import Actor
-from principals.models import Agent, Hold
+from principals.models import Agent, Hold, Lab, ServiceAccount, User
+
+_SUBJECTS: dict[str, type[Model]] = {
+    Hold.Subject.USER: User,
+    Hold.Subject.LAB: Lab,
+    Hold.Subject.AGENT: Agent,
+    Hold.Subject.SERVICE: ServiceAccount,
+}
 
 
 def place_hold(
@@ -26,6 +34,8 @@ def place_hold(
     """Stop a principal until the hold is lifted or lapses. An equal hold in force is returned, not doubled."""
     permissions.require(actor, "hold.place", (subject_kind, subject_id))
     with transaction.atomic():
+        # The subject's row is the lock: two equal holds would need lifting twice.
+        _SUBJECTS[subject_kind]._default_manager.select_for_update(no_key=True).filter(pk=subject_id).first()
         standing = Hold.objects.in_force().on(subject_kind, subject_id).filter(kind=kind, code=code).first()
         if standing is not None:
             return standing

@@ -157,6 +157,8 @@ def _require_names(said: ReportedFinding) -> None:
 
 
 def _require_time(said: ReportedFinding) -> None:
+    if not clock.is_sane(said.occurred.year):
+        raise Invalid("The time is none that can be meant.", code="occurred_out_of_range", remedy="Check its year.")
     if said.occurred.tzinfo is None:
         raise Invalid("The time has no zone.", code="occurred_naive", remedy="Send it as 2026-08-03T10:04:00Z.")
     if said.occurred > clock.now() + CLOCK_SLACK:

@@ -45,6 +45,11 @@ def _redact_fields(record: JobRecord, key: bytes) -> tuple[JobRecord, int]:
     return record._replace(**changes), found + in_extra  # type: ignore[arg-type]
 
 
+def is_secretless(text: str) -> bool:
+    """Say whether a label may be kept as it is."""
+    return not (may_hold_secret(text) and redact(text, key=b"\0" * 32).findings)
+
+
 def redact_raw(text: str, *, key: bytes, keep: int = KEPT_OF_RAW) -> tuple[str, int]:
     """Redact a text that was set aside and cut it; returns it and how many secrets were taken out.
 

@@ -122,10 +122,7 @@ def _day(query: Mapping[str, str], name: str) -> date | None:
     text = query.get(name, "").strip()
     if not text:
         return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise Invalid(f"{text[:20]!r} is no day.", code="day", remedy="Write it as 2026-07-31.") from None
+    return clock.read_day(text)
 
 
 def _seconds(query: Mapping[str, str], name: str) -> int | None:

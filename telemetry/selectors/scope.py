@@ -57,7 +57,9 @@ class Period:
         try:
             at = datetime.strptime(text, "%Y-%m")
         except ValueError:
-            raise Invalid(f"{text[:20]!r} is no month.", code="month", remedy="Write it as 2026-07.") from None
+            at = datetime.min
+        if not clock.is_sane(at.year):
+            raise Invalid(f"{text[:20]!r} is no month.", code="month", remedy="Write it as 2026-07.")
         return cls.month(at.year, at.month)
 
     @classmethod

@@ -16,6 +16,7 @@ from principals.models import AgentSession, Cluster
 from principals.services import DeclaredSession
 from telemetry import permissions
 from telemetry.engine.attribution import CLOCK_SLACK_S
+from telemetry.engine.redaction import is_secretless
 from telemetry.models import IngestBatch
 from telemetry.services.attribution import Window, reattribute
 from telemetry.services.sources import note_source
@@ -79,6 +80,8 @@ def find_fault(session: DeclaredSession) -> str:
         return "harness_on_interactive"
     if len(session.campaign) > 100:
         return "campaign_too_long"
+    if not (session.campaign.isprintable() and is_secretless(session.campaign)):
+        return "campaign_invalid"
     return _find_time_fault(session)
 
 

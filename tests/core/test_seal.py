@@ -191,6 +191,15 @@ def test_an_erased_payload_keeps_the_chain_and_is_itself_recorded() -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("nothing", [None, "null"])
+def test_a_payload_that_vanished_without_a_recorded_erasure_is_found(nothing: str | None) -> None:
+    write(3)
+    audit.seal()
+    raw("UPDATE core_auditevent SET payload = %s, salt = '' WHERE seq = 2", nothing)
+    assert faults() == ["lost its payload, and no erasure is on record"]
+
+
+@pytest.mark.django_db
 def test_the_salt_hides_a_guessable_payload() -> None:
     first, second = write(1) + write(1)
     assert first.payload["before"] == second.payload["before"]

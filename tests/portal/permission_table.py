@@ -49,7 +49,7 @@ def for_the_lab(
 
 def reason_first(path: str) -> Row:
     """An act that asks for a reason before it looks who asks (tests/dashboard/test_agents_pages.py does the rest)."""
-    return Row("POST", path, 422, {"nobody": 302})
+    return Row("POST", path, 422, {"nobody": 302, "auditor": 403})
 
 
 # A POST without a body: 422 is the form's refusal of what is missing, so the door itself is open.
@@ -70,15 +70,27 @@ PAGES: list[Row] = [
     reason_first("/agents/{agent}/renew/"),
     for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422, auditor=422),
     for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404, auditor=404),
+    for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422),
+    for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404),
     signed_in("GET", "/lessons/"),
     signed_in("GET", "/lessons/record/"),
-    Row("POST", "/lessons/record/", 422, {"nobody": 302}),
+    Row("POST", "/lessons/record/", 422, {"nobody": 302, "auditor": 403}),
     # A lesson of the cast's lab is its members' alone: staff run the facility and do not read labs' lessons.
     Row("GET", "/lessons/{lesson}/", 404, {"nobody": 302, "pi": 200, "manager": 200, "colleague": 200}),
-    Row("POST", "/lessons/{lesson}/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422}),
+    Row(
+        "POST",
+        "/lessons/{lesson}/",
+        404,
+        {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422, "auditor": 403},
+    ),
     signed_in("GET", "/my-lab/"),
     Row("GET", "/my-lab/{lab}/costs.json", 404, {"nobody": 302, "colleague": 403}),
-    Row("POST", "/my-lab/{lab}/register/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422}),
+    Row(
+        "POST",
+        "/my-lab/{lab}/register/",
+        404,
+        {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422, "auditor": 403},
+    ),
     Row("GET", "/healthz", 200),
     Row("GET", "/favicon.ico", 302),
     *(

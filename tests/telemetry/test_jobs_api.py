@@ -56,7 +56,14 @@ def test_a_wrong_query_is_explained(agent_api: Api, query: dict):
     assert agent_api.get("/jobs", **query).status_code == 422
 
 
+def test_lab_read_lends_no_sight_that_the_owner_lacks(jobs: Cluster, cast: Cast):
+    api = Api(factories.make_token(cast.agent, "jobs:read", "lab:read"))
+    assert 4 not in ids(api.get("/jobs"))
+    assert api.get("/jobs/aster/4").status_code == 404
+
+
 def test_with_lab_read_others_jobs_show_without_names_or_words(jobs: Cluster, cast: Cast):
+    permissions.grant_look_at_lab(cast.colleague, cast.lab)
     api = Api(factories.make_token(cast.agent, "jobs:read", "lab:read"))
     answer = api.get("/jobs")
     assert sorted(ids(answer)) == [1, 2, 3, 4]

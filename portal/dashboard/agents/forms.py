@@ -13,6 +13,7 @@ from portal.core import clock
 from principals.engine.harnesses import known_harnesses
 from principals.models import Agent, Lab, User
 from principals.services.agents import Registration
+from security.services.cleaning import clean_text
 
 _NAMES = re.compile(r"[\s,]+")
 DEFAULT_LIFE = timedelta(days=180)
@@ -33,6 +34,13 @@ class NamesField(forms.CharField):
         return ", ".join(value) if isinstance(value, list) else value
 
 
+class WordsField(forms.CharField):
+    """Words of a person, kept for others to read: secrets in them are taken out first."""
+
+    def to_python(self, value: Any) -> Any:
+        return clean_text(super().to_python(value) or "")
+
+
 class RegisterForm(forms.Form):
     """Registering an agent, the acceptance of the AUP included."""
 
@@ -42,7 +50,7 @@ class RegisterForm(forms.Form):
     harness = forms.ChoiceField(
         help_text="The program that runs the model. We check it against what the login node sees."
     )
-    purpose = forms.CharField(
+    purpose = WordsField(
         label="What it is for",
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 3}),
@@ -103,7 +111,7 @@ class RegisterForm(forms.Form):
 class ReasonForm(forms.Form):
     """A reason, and for how long."""
 
-    reason = forms.CharField(max_length=300)
+    reason = WordsField(max_length=300)
     days = forms.TypedChoiceField(
         label="Until",
         required=False,
@@ -121,7 +129,7 @@ class ReasonForm(forms.Form):
 class TokenForm(forms.Form):
     """What a new token may do, and from where."""
 
-    label = forms.CharField(max_length=80, required=False, help_text="So that you know it again.")
+    label = WordsField(max_length=80, required=False, help_text="So that you know it again.")
     scopes = forms.MultipleChoiceField(
         label="It may", widget=forms.CheckboxSelectMultiple, help_text="Leave out what it does not need."
     )

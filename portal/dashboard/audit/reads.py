@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
-from portal.core.errors import Invalid
+from portal.core import clock
 from portal.core.models import AuditEvent
 from principals.actors import Actor
 from principals.models import Lab
@@ -72,10 +72,7 @@ class AuditFilter:
 
 
 def _day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text.strip()) if text.strip() else None
-    except ValueError:
-        raise Invalid(f"{text[:20]!r} is no day.", code="day", remedy="Write it as 2026-07-31.") from None
+    return clock.read_day(text.strip()) if text.strip() else None
 
 
 def _midnight(day: date) -> datetime:

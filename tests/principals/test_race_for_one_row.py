@@ -1,0 +1,71 @@
+"""Two at once: each sees the other, whichever comes first."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from policies import services as policy_services
+from policies.models import AupAcceptance
+from portal.core.errors import Conflict
+from principals import services as principal_services
+from principals.actors import SYSTEM_ACTOR
+from principals.models import Agent, Hold
+from tests import factories
+from tests.conftest import Cast
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sql]
+
+
+def both(*acts: Callable[[], Any]) -> list[Any]:
+    """Run each act in a thread of its own, all started together; a conflict is an outcome."""
+    together = Barrier(len(acts))
+
+    def run(act: Callable[[], Any]) -> Any:
+        try:
+            together.wait(timeout=60)
+            return act()
+        except Conflict as error:
+            return error.code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(run, acts))
+
+
+def test_two_equal_holds_are_one(cast: Cast) -> None:
+    place: dict[str, Any] = {
+        "actor": SYSTEM_ACTOR, "subject_kind": "agent", "subject_id": cast.agent.pk, "kind": Hold.Kind.FLOOD,
+        "code": "flood", "reason": "too much",
+    }  # fmt: skip
+    both(*[lambda: principal_services.place_hold(**place)] * 4)
+    assert Hold.objects.on("agent", cast.agent.pk).count() == 1
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_the_labs_and_the_staffs_approval_at_once_activate(cast: Cast, turn: int) -> None:
+    agent = factories.make_agent(cast.lab, cast.pi, autonomy="unattended", status="requested", partitions=["gpu"])
+    pi, staff = factories.actor_of(cast.pi), factories.actor_of(cast.staff)
+    both(*(lambda actor=actor: principal_services.approve_agent(  # type: ignore[misc]
+        actor=actor, agent=Agent.objects.get(pk=agent.pk)) for actor in (pi, staff)))  # fmt: skip
+    assert agent.approvals.count() == 2
+    assert Agent.objects.get(pk=agent.pk).status == "active"
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_an_acceptance_never_lifts_the_hold_of_a_newer_policy(cast: Cast, turn: int) -> None:
+    agent = factories.make_agent(cast.lab, cast.pi, held=True)
+    old = policy_services.current_aup()
+    source = old.source.replace(f'"{old.version}"', '"2099.1"', 1)
+    pi, staff = factories.actor_of(cast.pi), factories.actor_of(cast.staff)
+    both(
+        lambda: policy_services.accept_aup(actor=pi, agent=agent, version=old.version),
+        lambda: policy_services.publish_aup(actor=staff, source=source),
+    )
+    assert policy_services.current_aup().version == "2099.1"
+    assert not AupAcceptance.objects.filter(agent=agent, version__version="2099.1").exists()
+    assert Hold.objects.in_force().on("agent", agent.pk).filter(kind=Hold.Kind.AUP).exists()
