@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from policies import services as policy_services
 from policies.models import AupAcceptance
@@ -46,12 +46,26 @@ def test_two_equal_holds_are_one(cast: Cast) -> None:
     assert Hold.objects.on("agent", cast.agent.pk).count() == 1
 
 
-@pytest.mark.parametrize("turn", range(4))
-def test_the_labs_and_the_staffs_approval_at_once_activate(cast: Cast, turn: int) -> None:
+def test_an_approval_waits_for_the_one_that_is_being_given(cast: Cast) -> None:
     agent = factories.make_agent(cast.lab, cast.pi, autonomy="unattended", status="requested", partitions=["gpu"])
-    pi, staff = factories.actor_of(cast.pi), factories.actor_of(cast.staff)
-    both(*(lambda actor=actor: principal_services.approve_agent(  # type: ignore[misc]
-        actor=actor, agent=Agent.objects.get(pk=agent.pk)) for actor in (pi, staff)))  # fmt: skip
+    given, other_ended = Event(), Event()
+
+    def as_pi() -> None:
+        with transaction.atomic():
+            principal_services.approve_agent(actor=factories.actor_of(cast.pi), agent=agent)
+            given.set()
+            # The other waits for our commit; were it not to, it would end now and neither saw the other.
+            other_ended.wait(timeout=1)
+
+    def as_staff() -> None:
+        try:
+            given.wait(timeout=60)
+            approver = factories.actor_of(cast.staff)
+            principal_services.approve_agent(actor=approver, agent=Agent.objects.get(pk=agent.pk))
+        finally:
+            other_ended.set()
+
+    both(as_pi, as_staff)
     assert agent.approvals.count() == 2
     assert Agent.objects.get(pk=agent.pk).status == "active"
 

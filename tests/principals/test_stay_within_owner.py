@@ -3,6 +3,8 @@
 import pytest
 
 from portal.core.errors import NotAllowed
+from portal.realtime.rights import fingerprints
+from portal.realtime.viewers import Viewer
 from principals import auth, permissions
 from principals.models import AgentSession, LabMembership
 from tests import factories
@@ -17,6 +19,16 @@ def test_a_token_stops_when_its_owner_leaves_the_lab(cast: Cast) -> None:
     with pytest.raises(NotAllowed) as caught:
         auth.actor_for_token(plain, address=ANYWHERE)
     assert caught.value.code == "owner_outside_lab"
+
+
+def test_those_who_listen_are_checked_again_when_the_owners_place_changes(cast: Cast) -> None:
+    row = factories.token_row(factories.make_token(cast.agent))
+    viewer = Viewer("token", f"agent:{cast.agent.pk}", lambda: permissions.actor_for_agent(row), token_key=row.key)
+    before = fingerprints([viewer])
+    LabMembership.objects.filter(user=cast.colleague, lab=cast.lab).update(role=LabMembership.Role.MANAGER)
+    promoted = fingerprints([viewer])
+    LabMembership.objects.filter(user=cast.colleague, lab=cast.lab).delete()
+    assert before != promoted != fingerprints([viewer])
 
 
 def test_a_former_member_answers_for_the_agent_no_more(cast: Cast) -> None:
