@@ -17,7 +17,7 @@ def test_it_refuses_other_themes_and_other_methods(client):
     assert client.get("/theme/").status_code == 405
 
 
-def test_the_server_writes_it_on_the_root(client, settings):
+def test_the_server_writes_it_on_the_root(db, client, settings):
     settings.DEBUG = True
     client.cookies["theme"] = "dark"
     assert b'data-theme="dark"' in client.get("/dev/components/").content
