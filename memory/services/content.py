@@ -74,7 +74,7 @@ def clean_job_key(text: str) -> str | None:
     """Return the key of a job, None where none is named. Errors: `Invalid` for what is no key."""
     if not text.strip():
         return None
-    if not _JOB_KEY.match(text.strip()):
+    if not _JOB_KEY.match(text.strip()) or clean_text(text) != text.strip():
         raise _refuse("job_key", "This is no job id.", "job_malformed", "Write it as cluster:job id, or the id alone.")
     return text.strip()
 

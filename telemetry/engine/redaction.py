@@ -1,12 +1,13 @@
 """Secrets out of job records before anything is stored: one cheap test a record, the full rules on hits only."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from security.engine.redact import may_hold_secret, redact
 from telemetry.engine.slurm.records import JobRecord, campaign_of
 
-FREE_FIELDS: Final = ("submit_line", "job_name", "comment", "work_dir", "reason")
+FREE_FIELDS: Final = ("submit_line", "job_name", "comment", "work_dir", "reason", "partition", "qos", "node_list")
 KEPT_OF_RAW: Final = 2000
 _WINDOW: Final = 8000  # of a long raw text, as much is looked at; what a cut could have split is dropped
 
@@ -14,10 +15,14 @@ _WINDOW: Final = 8000  # of a long raw text, as much is looked at; what a cut co
 def redact_record(record: JobRecord, *, key: bytes) -> tuple[JobRecord, int]:
     """Return the record with `[REDACTED:kind]` in place of each secret, and how many there were.
 
-    Looked at: submit line, job name, comment, working directory, reason and every column we do not know.
+    Looked at: the columns that people fill or name, and every column we do not know. Login names, accounts and groups
+    become rows of their own: a record whose name is a secret is set aside instead (`is_secretless`).
     """
     extra = record.extra
-    joined = "\n".join((record.submit_line, record.job_name, record.comment, record.work_dir, record.reason))
+    joined = "\n".join(
+        (record.submit_line, record.job_name, record.comment, record.work_dir, record.reason, record.partition,
+         record.qos, record.node_list)
+    )  # fmt: skip
     if extra:
         joined = "\n".join((joined, *extra.values()))
     if not may_hold_secret(joined):
@@ -45,6 +50,7 @@ def _redact_fields(record: JobRecord, key: bytes) -> tuple[JobRecord, int]:
     return record._replace(**changes), found + in_extra  # type: ignore[arg-type]
 
 
+@lru_cache(maxsize=4096)
 def is_secretless(text: str) -> bool:
     """Say whether a label may be kept as it is."""
     return not (may_hold_secret(text) and redact(text, key=b"\0" * 32).findings)

@@ -78,6 +78,8 @@ def find_fault(session: DeclaredSession) -> str:
         return "harness_invalid"
     if session.kind != AgentSession.Kind.AGENT and session.harness:
         return "harness_on_interactive"
+    if not all(map(is_secretless, (session.login, session.host, session.harness))):
+        return "secret_in_name"
     if len(session.campaign) > 100:
         return "campaign_too_long"
     if not (session.campaign.isprintable() and is_secretless(session.campaign)):

@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.db import connection
 
 from telemetry.engine.attribution import Attribution
+from telemetry.engine.redaction import is_secretless
 from telemetry.engine.reports import Known
 from telemetry.engine.slurm.records import JobRecord
 from telemetry.engine.touched import Footprint
@@ -74,6 +75,9 @@ def find_misfit(record: JobRecord) -> str:
     """Say what of a record no row can hold; "" where all fits."""
     if len(record.user) > NAME_LENGTH or len(record.account) > NAME_LENGTH or len(record.group) > NAME_LENGTH:
         return f"A user, account or group of more than {NAME_LENGTH} characters"
+    # Names repeat, so that this is a look-up in a cache for almost every record.
+    if not all(map(is_secretless, (record.user, record.account, record.group))):
+        return "A user, account or group that looks like a secret"
     counts = max(
         record.nodes, record.cpus, record.gpus, record.array_tasks, record.restarts, record.exit_code,
         record.exit_signal,
