@@ -50,6 +50,12 @@ def test_the_eleventh_try_waits(alice: None) -> None:
     assert b"Too many tries" in response.content
 
 
+def test_spraying_names_from_one_address_stops(alice: None, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr("principals.views.TRIES_FROM_ADDRESS", 5)
+    answers = [_try("wrong", f"name{number}").status_code for number in range(6)]
+    assert answers == [200] * 5 + [429]
+
+
 def test_signing_out_is_a_post(alice: None) -> None:
     client = Client()
     client.post("/sign-in/", {"username": "alice", "password": PASSWORD})
