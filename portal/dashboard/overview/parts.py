@@ -8,8 +8,8 @@ from portal.dashboard import formats
 from portal.dashboard.overview.scope import Asked, period_words
 from principals.models import Agent, AgentSession, ClusterUser
 from telemetry.figures import Readings
-from telemetry.models import Actor
-from telemetry.selectors import Split
+from telemetry.models import Actor, RollupDay
+from telemetry.selectors import Shares, Split
 
 MEASURES = (
     ("users", "People", "people"),
@@ -87,12 +87,12 @@ def _in_a_sentence(label: str) -> str:
 def kpis(asked: Asked) -> list[dict[str, Any]]:
     """Return the key figures; the change is against as many days before."""
     now = asked.readings.shares[asked.definition]
-    before = Readings(asked.scope.within(asked.scope.period.previous())).shares[asked.definition]
+    before = _before(asked)
     days = asked.readings.days
     found = []
     for measure, label, word in (("submissions", "submissions", "submissions"), ("gpu_s", "GPU-hours", "gpu")):
         split: Split = getattr(now, measure)
-        share, earlier = split.share(), getattr(before, measure).share()
+        share, earlier = split.share(), getattr(before, measure).share() if before else None
         found.append(
             {
                 "label": f"Agents’ share of {label}",
@@ -104,6 +104,14 @@ def kpis(asked: Asked) -> list[dict[str, Any]]:
             }
         )
     return [*found, _registered(asked), _cancelled(asked), _short(asked)]
+
+
+def _before(asked: Asked) -> Shares | None:
+    """Return the shares of as many days before; None where the log does not reach back to the first of them."""
+    scope = asked.scope.within(asked.scope.period.previous())
+    if not RollupDay.objects.filter(cluster=scope.cluster, day__lte=scope.period.first).exists():
+        return None
+    return Readings(scope).shares[asked.definition]
 
 
 def _whole(value: float) -> str:

@@ -1,0 +1,83 @@
+"""The Overview: its numbers are the rollups', every part exports what it shows, and only offices see it."""
+
+import csv
+import io
+
+import pytest
+
+from principals.models import AgentSession
+from telemetry import services as telemetry_services
+from telemetry.models import RollupDay
+from tests import factories
+from tests.conftest import Cast, sign_in
+from tests.telemetry.logs import ingest, job_row, text
+
+DAY = "2026-07-01"
+
+
+@pytest.fixture
+def month(cast: Cast) -> Cast:
+    """Two agent jobs and one of a person on one day of July."""
+    user = factories.make_cluster_user(cast.cluster, cast.colleague)
+    AgentSession.objects.create(
+        cluster=cast.cluster, cluster_user=user, host="login01", harness="codex", agent=cast.agent,
+        started=1782864000, ended=1782950400,
+    )  # fmt: skip
+    rows = [
+        job_row(number, User=who, Account="okafor_lab", Submit=f"{DAY}T10:00:0{number}", Start=f"{DAY}T10:01:00",
+                End=f"{DAY}T11:01:00")
+        for number, who in ((1, "colleague"), (2, "colleague"), (3, "pi"))
+    ]  # fmt: skip
+    ingest(cast.cluster, text(*rows))
+    telemetry_services.catch_up(cluster=cast.cluster)
+    return cast
+
+
+def test_its_numbers_are_the_rollups(month: Cast) -> None:
+    page = sign_in(month.staff).get("/overview/?period=2026-07&definition=job").content.decode()
+    assert "Codex" in page
+    assert f"{sum(RollupDay.objects.values_list('submissions', flat=True))} jobs" in page
+    rows = sign_in(month.staff).get("/overview/shares.json?period=2026-07&definition=job").json()
+    submissions = next(row for row in rows if row["measure"] == "Submissions")
+    assert (submissions["agent"], submissions["human"], submissions["unknown"]) == (2, 0, 1)
+
+
+@pytest.mark.parametrize("name", ["shares", "hour-of-week", "days", "harnesses", "labs", "runtimes"])
+def test_every_part_exports_the_same_as_csv_and_json(month: Cast, name: str) -> None:
+    client = sign_in(month.staff)
+    rows = client.get(f"/overview/{name}.json?period=2026-07").json()
+    lines = list(
+        csv.DictReader(io.StringIO(b"".join(_body(client.get(f"/overview/{name}.csv?period=2026-07"))).decode()))
+    )
+    assert len(rows) == len(lines) > 0
+    assert list(rows[0]) == list(lines[0])
+
+
+def _body(response):  # type: ignore[no-untyped-def]
+    return response.streaming_content if response.streaming else [response.content]
+
+
+@pytest.mark.parametrize("name", ["days", "runtimes", "hour-of-week-agent", "hour-of-week-human"])
+def test_every_figure_can_be_drawn(month: Cast, name: str) -> None:
+    figure = sign_in(month.staff).get(f"/overview/{name}.figure?period=2026-07").json()
+    assert figure["data"]
+
+
+def test_there_is_no_change_against_days_nobody_recorded(month: Cast) -> None:
+    assert " pt<" not in sign_in(month.staff).get("/overview/?period=2026-07").content.decode()
+
+
+def test_an_empty_house_says_what_to_do(cast: Cast) -> None:
+    assert "ingest_jobs" in sign_in(cast.staff).get("/overview/").content.decode()
+
+
+@pytest.mark.parametrize("query", ["period=2026-13", "period=x-y", "cluster=nope"])
+def test_odd_addresses_are_refused_with_a_page(month: Cast, query: str) -> None:
+    assert sign_in(month.staff).get(f"/overview/?{query}").status_code in {404, 422}
+
+
+def test_it_asks_a_bounded_number_of_questions(month: Cast, django_assert_max_num_queries) -> None:  # type: ignore[no-untyped-def]
+    client = sign_in(month.staff)
+    client.get("/overview/?period=2026-07")
+    with django_assert_max_num_queries(48):
+        client.get("/overview/?period=2026-07")
