@@ -87,7 +87,9 @@ class Rulebook:
     def require(self, actor: Actor, verb: str, obj: Any = None, *, remedy: str = "") -> None:
         """Raise `NotAllowed` unless `actor` may do `verb` to `obj`."""
         if not self.can(actor, verb, obj):
-            raise NotAllowed(f"{actor.ref.label or 'You'} may not do this ({verb}).", code="not_allowed", remedy=remedy)
+            raise NotAllowed(
+                f"{actor.ref.label or 'You'} may not do this.", code="not_allowed", remedy=remedy, extra={"verb": verb}
+            )
 
 
 # --- what each verb needs --------------------------------------------------------------------------------

@@ -22,6 +22,9 @@ LONGEST_TEXT: Final = 100
 _MAX_SECONDS: Final = 10**9
 
 
+OTHERS = "others"  # everybody but agents: people, and what is not attributed
+
+
 @dataclass(frozen=True, slots=True)
 class JobFilter:
     """Filters of a job list. Days are UTC and both included; `by` says whether they are of submit or of end."""
@@ -56,7 +59,7 @@ class JobFilter:
             **{name: query.get(name, "").strip()[:LONGEST_TEXT] for name in texts},
             first=_day(query, "from"), last=_day(query, "to"), max_elapsed_s=most, wait_s=_seconds(query, "wait"),
             by=_by(query.get("by", ""), states, most),
-            actor=actor if actor in Actor.values else "", states=states,
+            actor=actor if actor in (*Actor.values, OTHERS) else "", states=states,
         )  # fmt: skip
 
     @property
@@ -76,6 +79,9 @@ class JobFilter:
             "partition": self.partition, "qos": self.qos, "cluster_user__login": self.user,
             "session__agent__name": self.agent, "campaign": self.campaign,
         }  # fmt: skip
+        if self.actor == OTHERS:
+            plain["actor"] = ""
+            jobs = jobs.filter(actor__in=[Actor.HUMAN, Actor.UNKNOWN])
         jobs = jobs.filter(**{name: value for name, value in plain.items() if value})
         if self.states:
             jobs = jobs.filter(state__in=self.wanted_states)

@@ -44,9 +44,7 @@ class WordsField(forms.CharField):
 class RegisterForm(forms.Form):
     """Registering an agent, the acceptance of the AUP included."""
 
-    name = forms.CharField(
-        max_length=60, help_text="Appears next to its jobs. Lower case, starts with your lab’s name."
-    )
+    name = forms.CharField(max_length=60, help_text="Appears next to its jobs. Lower-case letters, digits and dashes.")
     harness = forms.ChoiceField(
         help_text="The program that runs the model. We check it against what the login node sees."
     )

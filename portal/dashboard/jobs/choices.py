@@ -10,7 +10,13 @@ from telemetry import selectors
 from telemetry.models import Job, JobState
 from telemetry.selectors import JobFilter
 
-ACTORS = [("", "Everyone"), ("agent", "Agents"), ("human", "People"), ("unknown", "Not attributed")]
+ACTORS = [
+    ("", "Everyone"),
+    ("agent", "Agents"),
+    ("human", "People"),
+    ("unknown", "Not attributed"),
+    ("others", "All but agents"),
+]
 WAITS = [("", "any time"), ("600", "10 min"), ("3600", "1 h"), ("21600", "6 h"), ("86400", "24 h"), ("604800", "7 d")]
 _TAGS = {
     "from": "From {}", "to": "Until {}", "user": "User {}", "agent": "Agent {}", "campaign": "Campaign {}",

@@ -9,7 +9,8 @@ from portal.dashboard.overview.scope import Asked, period_words
 from principals.models import Agent, AgentSession, ClusterUser
 from telemetry.figures import Readings
 from telemetry.models import Actor, RollupDay
-from telemetry.selectors import Shares, Split
+from telemetry.selectors import Definition, HarnessLoad, Shares, Split, cells
+from telemetry.selectors.job_filters import OTHERS
 
 MEASURES = (
     ("users", "People", "people"),
@@ -32,6 +33,8 @@ def headline(asked: Asked) -> str:
     of_people, of_jobs = shares.users.share(), shares.submissions.share()
     if of_people is None or of_jobs is None:
         return "No job was submitted in this period"
+    if not of_people:
+        return "No job was attributed to an agent"
     who = _one_in(of_people)
     return f"{who} runs agents. Together they submit {_portion(of_jobs)} of all jobs."
 
@@ -53,9 +56,11 @@ def share_rows(asked: Asked) -> list[dict[str, Any]]:
     """Return the rows of the headline picture; each number opens its jobs."""
     shares = asked.readings.shares[asked.definition]
     rows = []
-    for measure, label, word in MEASURES:
+    # The job list knows whose each job is, not which accounts had agents: only one definition can be opened there.
+    opens = asked.definition is Definition.JOB
+    for measure, label, _ in MEASURES:
         split: Split = getattr(shares, measure)
-        agents_url = asked.jobs_url(actor=Actor.AGENT, measure=word)
+        agents_url = asked.jobs_url(actor=Actor.AGENT) if opens and measure != "users" else ""
         rows.append(
             {
                 "label": label,
@@ -64,7 +69,7 @@ def share_rows(asked: Asked) -> list[dict[str, Any]]:
                 "share": split.share(),
                 "url": agents_url,
                 "part_url": agents_url,
-                "rest_url": asked.jobs_url(measure=word),
+                "rest_url": asked.jobs_url(actor=OTHERS) if agents_url else "",
             }
         )
     return rows
@@ -90,14 +95,15 @@ def kpis(asked: Asked) -> list[dict[str, Any]]:
     before = _before(asked)
     days = asked.readings.days
     found = []
-    for measure, label, word in (("submissions", "submissions", "submissions"), ("gpu_s", "GPU-hours", "gpu")):
+    opens = asked.definition is Definition.JOB
+    for measure, label in (("submissions", "submissions"), ("gpu_s", "GPU-hours")):
         split: Split = getattr(now, measure)
         share, earlier = split.share(), getattr(before, measure).share() if before else None
         found.append(
             {
                 "label": f"Agents’ share of {label}",
                 "value": formats.percent(share),
-                "url": asked.jobs_url(actor=Actor.AGENT, measure=word),
+                "url": asked.jobs_url(actor=Actor.AGENT) if opens else "",
                 "of": f"{_whole(amount(measure, split.agent))} of {_whole(amount(measure, split.total))}",
                 "trend": [getattr(day, measure).share() or 0.0 for day in days],
                 "change": formats.points(share - earlier) if share is not None and earlier is not None else "",
@@ -131,7 +137,7 @@ def _registered(asked: Asked) -> dict[str, Any]:
     return {
         "label": "Agent users who registered",
         "value": formats.percent(formats.share_of(registered, everybody)),
-        "url": "/agents/?status=active",
+        "url": "",
         "of": f"{formats.count(registered)} of {formats.count(everybody)} with agent sessions",
     }
 
@@ -159,22 +165,24 @@ def _short(asked: Asked) -> dict[str, Any]:
 def harness_rows(asked: Asked) -> list[dict[str, Any]]:
     """Return one row a harness: its part of agents' total, measure by measure."""
     loads = asked.readings.harnesses
+    shown, rest = cells.withhold(loads, limit=20, people_in=lambda some: sum(load.users for load in some))
     wholes = {measure: sum(getattr(load, measure) for load in loads) for measure, _, _ in MEASURES}
+    rows = [([load], load.name, load.harness) for load in shown]
+    if rest:
+        rows.append((rest, "All others", ""))
     return [
         {
-            "name": load.name,
-            "url": asked.jobs_url(actor=Actor.AGENT, harness=load.harness or "unknown"),
-            "cells": [
-                {
-                    "label": label,
-                    "share": formats.share_of(getattr(load, measure), wholes[measure]),
-                    "amount": formats.short(amount(measure, getattr(load, measure))),
-                }
-                for measure, label, _ in MEASURES
-            ],
+            "name": name,
+            "url": asked.jobs_url(actor=Actor.AGENT, harness=harness) if harness else "",
+            "cells": [_harness_cell(some, measure, label, wholes[measure]) for measure, label, _ in MEASURES],
         }
-        for load in loads
+        for some, name, harness in rows
     ]
+
+
+def _harness_cell(loads: list[HarnessLoad], measure: str, label: str, whole: int) -> dict[str, Any]:
+    part = sum(getattr(load, measure) for load in loads)
+    return {"label": label, "share": formats.share_of(part, whole), "amount": formats.short(amount(measure, part))}
 
 
 def harness_title(asked: Asked) -> str:
@@ -231,7 +239,7 @@ def deck(asked: Asked) -> dict[str, str]:
     return {
         "cluster": asked.scope.cluster.name,
         "period": period_words(asked.scope.period),
-        "people": formats.count(totals.people),
+        "people": "1 person" if totals.people == 1 else f"{formats.count(totals.people)} people",
         "jobs": formats.count(totals.submissions),
         "jobs_url": asked.jobs_url(),
         "core_hours": formats.short(totals.core_hours),

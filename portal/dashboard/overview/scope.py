@@ -52,7 +52,7 @@ def read(request: PageRequest) -> Asked | None:
     key = request.GET.get("period", "30")
     period = Period.parse_month(key) if "-" in key else _last_days(cluster, DAYS.get(key, 30))
     wanted = request.GET.get("definition", "")
-    definition = Definition(wanted) if wanted in Definition.__members__.values() else Definition.ACCOUNT
+    definition = Definition(wanted) if wanted in Definition.__members__.values() else Definition.JOB
     return Asked(Readings(Scope(request.actor, cluster, period)), definition, key)
 
 
@@ -84,7 +84,7 @@ def choices(asked: Asked) -> dict[str, list[tuple[str, str]]]:
             *((key, f"Last {days} days") for key, days in DAYS.items()),
             *((f"{month:%Y-%m}", f"{month:%B %Y}") for month in months[:MONTHS_OFFERED]),
         ],
-        "definitions": [("account", "Account had agent sessions"), ("job", "Job fell into an agent session")],
+        "definitions": [("job", "Job fell into an agent session"), ("account", "Account had agent sessions")],
     }
 
 

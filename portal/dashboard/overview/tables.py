@@ -6,6 +6,7 @@ from typing import Any
 from portal.dashboard.overview.parts import MEASURES, amount
 from portal.dashboard.overview.scope import Asked
 from telemetry.models import Actor
+from telemetry.selectors import cells
 
 Table = tuple[list[str], list[dict[str, Any]]]
 ACTORS = (Actor.AGENT, Actor.HUMAN, Actor.UNKNOWN)
@@ -50,11 +51,17 @@ def days(asked: Asked) -> Table:
 
 
 def harnesses(asked: Asked) -> Table:
-    """Agents' jobs by harness."""
+    """Agents' jobs by harness; harnesses of fewer than five people are in the rest."""
+    shown, rest = cells.withhold(
+        asked.readings.harnesses, limit=20, people_in=lambda some: sum(load.users for load in some)
+    )
+    parts = [(load.harness, load.name, [load]) for load in shown]
+    if rest:
+        parts.append(("", "All others", rest))
     rows = [
-        {"harness": load.harness, "name": load.name}
-        | {word: amount(measure, getattr(load, measure)) for measure, _, word in MEASURES}
-        for load in asked.readings.harnesses
+        {"harness": harness, "name": name}
+        | {word: amount(measure, sum(getattr(load, measure) for load in loads)) for measure, _, word in MEASURES}
+        for harness, name, loads in parts
     ]
     return ["harness", "name", *(word for _, _, word in MEASURES)], rows
 
@@ -63,7 +70,7 @@ def labs(asked: Asked) -> Table:
     """Labs by agents' submissions; labs of fewer than five people are in the rest."""
     rows = [
         {
-            "lab": load.key, "title": load.title, "agent_people": load.agent_people_shown,
+            "lab": load.key, "title": load.title, "agent_people": load.agent_people_shown if load.key else None,
             "agent_jobs": load.agent.submissions, "jobs": load.total.submissions, "agent_share": load.share,
             "agent_core_hours": load.agent.core_hours, "agent_gpu_hours": load.agent.gpu_hours,
             "agent_cancelled_share": load.agent.cancelled_share,

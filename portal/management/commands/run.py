@@ -105,7 +105,8 @@ class Command(BaseCommand):
             return Cluster.objects.filter(is_demo=True).exists()
         if os.environ.get("DEMO") == "0":
             self._say(
-                "Started empty. Make the first person: .venv/bin/python manage.py add_person NAME --staff --password"
+                f"Started empty. The first person: GATEHOUSE_DATA='{settings.DATA_DIR}' "
+                ".venv/bin/python manage.py add_person NAME --staff --password"
             )
             return False
         self._say("The database is empty: making the demo facility …")

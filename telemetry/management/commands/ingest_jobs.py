@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from portal.core.errors import DomainError
 from principals.actors import SYSTEM_ACTOR
+from principals.models import Cluster
 from telemetry import services
 from telemetry.models import IngestBatch
 from telemetry.services.ingest.reading import FORMATS
@@ -31,8 +32,11 @@ class Command(BaseCommand):
         parser.add_argument("--source", default="file", help="name of the source, for Ingest health")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        is_new = not Cluster.objects.filter(name=options["cluster"]).exists()
         try:
             cluster = services.require_cluster(SYSTEM_ACTOR, "jobs", options["cluster"])
+            if is_new:
+                self.stderr.write(f"{cluster.name} is a new cluster; it had no records until now.")
             for name in options["files"]:
                 self._ingest(name, cluster, options)
         except DomainError as error:
