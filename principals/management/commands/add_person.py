@@ -17,12 +17,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("login", help="the login name, as on the cluster")
-        parser.add_argument("--email", default="")
+        parser.add_argument("--email", default="", help="where notices go")
         parser.add_argument("--staff", action="store_true", help="research-computing staff")
-        parser.add_argument("--infosec", action="store_true")
+        parser.add_argument("--infosec", action="store_true", help="works on incidents")
         parser.add_argument("--auditor", action="store_true", help="reads everything, changes nothing")
         parser.add_argument("--lab", help="the lab's name: the Slurm account it is charged under, where it has one")
-        parser.add_argument("--role", choices=LabMembership.Role.values, default=LabMembership.Role.MEMBER)
+        parser.add_argument(
+            "--role", choices=LabMembership.Role.values, default=LabMembership.Role.MEMBER, help="in the lab"
+        )
         parser.add_argument("--password", action="store_true", help="ask for a password (or read it from a pipe)")
 
     def handle(self, *args: Any, **options: Any) -> None:
