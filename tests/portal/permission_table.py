@@ -68,8 +68,6 @@ PAGES: list[Row] = [
     reason_first("/agents/{agent}/resume/"),
     reason_first("/agents/{agent}/retire/"),
     reason_first("/agents/{agent}/renew/"),
-    for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422, auditor=422),
-    for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404, auditor=404),
     for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422),
     for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404),
     signed_in("GET", "/lessons/"),
@@ -115,9 +113,6 @@ PAGES: list[Row] = [
     Row("GET", "/ingest/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
     Row("GET", "/ingest/batches/{batch}/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
     signed_in("GET", "/audit/"),
-    Row("POST", "/theme/", 400),  # open to everybody; an empty form names no theme
-    Row("GET", "/dev/components/", 404),  # only where DEBUG is on
-    Row("GET", "/dev/components/figure/{figure}/", 404),
     signed_in("GET", "/trials/"),
     signed_in("GET", "/trials/requests/"),
     # The colleague gives it back first: those who could have done so too find it gone, others may not or see nothing.
