@@ -48,11 +48,13 @@ class File:
 
     def close(self) -> None:
         """Write findings and timeline, recount the touched incidents, tell the news."""
+        # Locked before anything is counted: a count that did not see another batch's findings must not be the last.
+        touched = Incident.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=self.incidents)
+        touched = touched.select_related("cluster_user", "agent").order_by("pk")
+        by_id = {incident.pk: incident for incident in touched}
         # Equal findings of two batches at once: the second row is left out, its incident is the same.
         Finding.objects.bulk_create(self._findings, ignore_conflicts=True)
         IncidentEvent.objects.bulk_create(self._lines)
-        touched = Incident.objects.filter(pk__in=self.incidents).select_related("cluster_user", "agent")
-        by_id = {incident.pk: incident for incident in touched}
         seen = Finding.objects.filter(incident__in=by_id).values("incident")
         for row in seen.annotate(count=Count("pk"), last=Max("occurred")):
             by_id[row["incident"]].sightings, by_id[row["incident"]].last_seen = row["count"], row["last"]
