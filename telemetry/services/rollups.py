@@ -19,7 +19,7 @@ from telemetry.models import RollupDay, RollupDirty, RollupHour, RollupRuntime
 from telemetry.selectors import recomputation
 
 LEASE_S = 30  # taken anew for each part; short, so that a refresher that was killed holds nobody up for long
-# So many users of one day hold SQLite’s write lock for about 100 ms (250 ms is the most we allow).
+# So many users of one day at a time, to keep SQLite’s write lock short (250 ms is the goal; not measured yet).
 USERS_A_PART = 40
 REFRESH_LIMIT = 20_000
 # A chunk of an ingest marks some thousand pairs: `bulk_create` would cost more than the jobs themselves.
