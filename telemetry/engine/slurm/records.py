@@ -1,6 +1,7 @@
 """The normal form that every adapter yields: one job record, one rejected row, or one step seen."""
 
 import json
+import marshal
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -90,11 +91,11 @@ Outcome: TypeAlias = JobRecord | Rejected | StepSeen
 def content_digest(record: JobRecord) -> bytes:
     """Digest everything a record says into 8 bytes: equal records, equal digests.
 
-    For "did anything change?" only; 64 bits are too few to stand up to somebody who wants a collision.
+    For "did anything change?" only; 64 bits are too few to stand up to somebody who wants a collision. Version 2 of
+    marshal writes equal values in equal bytes (later ones look at how often an object is referred to) in half the
+    time of `repr`. Were a later Python to write others, each record would count as updated once.
     """
-    return blake2b(
-        repr((record[:-1], sorted(record.extra.items()))).encode("utf-8", "surrogatepass"), digest_size=8
-    ).digest()
+    return blake2b(marshal.dumps((record[:-1], sorted(record.extra.items())), 2), digest_size=8).digest()
 
 
 def campaign_of(comment: str) -> str:

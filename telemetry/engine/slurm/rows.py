@@ -1,6 +1,7 @@
 """From the column values of one row to the normal form: what a job record needs, for all formats."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -106,7 +107,7 @@ class RowBuilder:
         exit_code, exit_signal = parse_exit_code(exit_text)
         times = self._read_times(row, closed=state.name in _CLOSED)
         started = times[2] is not None and node_list != NEVER_ASSIGNED
-        sizes, overflow = self._read_sizes(row, started=started)
+        sizes, overflow = _read_sizes(self._sizes(row), started=started)
         extra = {name: row[i] for i, name in self._extra if row[i]}
         if overflow:
             extra["ReqMem"] = overflow
@@ -145,19 +146,24 @@ class RowBuilder:
             elapsed_s = end_s - start_s if end_s is not None and start_s is not None else 0
         return submit_s, eligible_s, start_s, end_s, elapsed_s, parse_duration(limit)
 
-    def _read_sizes(self, row: Sequence[str], *, started: bool) -> tuple[_Sizes, str]:
-        """Choose what was allocated over what was asked for; the latter stands while nothing is allocated."""
-        nnodes, alloc_nodes, ncpus, alloc_cpus, req, alloc_tres, req_tres, req_mem = self._sizes(row)
-        alloc, asked, memory = parse_tres(alloc_tres), parse_tres(req_tres), parse_memory(req_mem)
-        alloc_node_count, alloc_cpu_count = parse_count(alloc_nodes), parse_count(alloc_cpus)
-        nodes = _first(parse_count(nnodes), alloc_node_count, alloc.nodes)
-        cpus = _first(parse_count(ncpus), alloc_cpu_count, alloc.cpus)
-        req_cpus = _first(parse_count(req), asked.cpus, None)
-        if not started:
-            nodes, cpus = nodes or asked.nodes or 0, cpus or req_cpus
-        mem_bytes = _memory(alloc, asked, memory, nodes, cpus)
-        holder = alloc if started or alloc_tres else asked
-        return (nodes, cpus, req_cpus, holder.gpus, holder.gpu_types, mem_bytes), (req_mem if memory.overflow else "")
+
+@lru_cache(maxsize=16384)  # eight texts that repeat from job to job, read as one
+def _read_sizes(texts: Sequence[str], *, started: bool) -> tuple[_Sizes, str]:
+    """Choose what was allocated over what was asked for; the latter stands while nothing is allocated.
+
+    `texts` are those of `_SIZES`. The second value is a memory request that is no size at all.
+    """
+    nnodes, alloc_nodes, ncpus, alloc_cpus, req, alloc_tres, req_tres, req_mem = texts
+    alloc, asked, memory = parse_tres(alloc_tres), parse_tres(req_tres), parse_memory(req_mem)
+    alloc_node_count, alloc_cpu_count = parse_count(alloc_nodes), parse_count(alloc_cpus)
+    nodes = _first(parse_count(nnodes), alloc_node_count, alloc.nodes)
+    cpus = _first(parse_count(ncpus), alloc_cpu_count, alloc.cpus)
+    req_cpus = _first(parse_count(req), asked.cpus, None)
+    if not started:
+        nodes, cpus = nodes or asked.nodes or 0, cpus or req_cpus
+    mem_bytes = _memory(alloc, asked, memory, nodes, cpus)
+    holder = alloc if started or alloc_tres else asked
+    return (nodes, cpus, req_cpus, holder.gpus, holder.gpu_types, mem_bytes), (req_mem if memory.overflow else "")
 
 
 def _place(shown: JobId) -> _Place:

@@ -64,6 +64,12 @@ class SacctReader:
                 yield from self._cut_end(group, line)
                 return
             row = self._row(line)
+            if len(group) == 1 and row is not None and row.outcome is not None and group[0].outcome is not None:
+                # By far the most lines: each a record by itself.
+                self.offset, self.next_line = group[0].line.end, line.number
+                yield group[0].outcome
+                group[0], size = row, len(line.text)
+                continue
             full = len(group) >= MAX_LINES_OF_RECORD or size + len(line.text) > MAX_BYTES_OF_RECORD
             if group and (row is None or row.outcome is not None or full):
                 if len(group) == 1 and group[0].outcome is not None:

@@ -8,6 +8,7 @@ from portal.core.live import News
 from principals.models import Cluster, Lab
 from telemetry.engine.slurm.records import JobRecord
 from telemetry.engine.transitions import (
+    NEWS_AGE_S,
     Transition,
     describe_change,
     describe_outcome,
@@ -35,6 +36,8 @@ class JobChange:
 
 def find_transition(record: JobRecord, old_state: str | None, *, now_s: int) -> Transition | None:
     """Return the named change of a record if it is news; most records of a file of history are none."""
+    if record.end_s is not None and now_s - record.end_s > NEWS_AGE_S:
+        return None  # whatever it was, nothing of it happened after its end
     event = name_transition(old_state, record.state)
     if event is None:
         return None

@@ -6,6 +6,7 @@ statement with `executemany` is several times as fast and the same on SQLite and
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from django.db import connection
@@ -142,11 +143,18 @@ def _extra(record: JobRecord) -> str:
     """Return the JSON of what has no column: unknown columns, the comment, GPU types, the job's own campaign."""
     if not (record.extra or record.comment or record.gpu_types or record.campaign):
         return "{}"
-    extra: dict[str, object] = dict(record.extra)
-    if record.comment:
-        extra["Comment"] = record.comment
-    if record.gpu_types:
-        extra["gpu_types"] = list(record.gpu_types)
-    if record.campaign:
-        extra[OWN_CAMPAIGN] = record.campaign[:100]
+    return _extra_json(tuple(record.extra.items()), record.comment, record.gpu_types, record.campaign[:100])
+
+
+@lru_cache(maxsize=4096)  # much the same for the jobs of a campaign; writing JSON costs more than all else of a row
+def _extra_json(
+    unknown: tuple[tuple[str, str], ...], comment: str, gpu_types: tuple[str, ...], campaign: str
+) -> str:
+    extra: dict[str, object] = dict(unknown)
+    if comment:
+        extra["Comment"] = comment
+    if gpu_types:
+        extra["gpu_types"] = gpu_types
+    if campaign:
+        extra[OWN_CAMPAIGN] = campaign
     return json.dumps(extra, ensure_ascii=False)

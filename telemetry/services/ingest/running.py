@@ -1,6 +1,8 @@
 """Drive a feed from its place to its end, chunk by chunk, and say how far it is."""
 
-from collections.abc import Callable, Iterable
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from portal.core.actors import ActorRef
@@ -46,10 +48,22 @@ def read_chunks(batch: IngestBatch, source: Source, *, now_s: int) -> Iterable[C
 def run_feed(feed: Feed, chunks: Iterable[Chunk], ref: ActorRef, report: Report | None = None) -> None:
     """Write every chunk, finish the batch and recompute what it touched. Errors: `FormatError`, `LeaseLost`, others."""
     batch = feed.batch
-    for chunk in chunks:
-        write_chunk(feed, chunk)
-        if report is not None:
-            report(Progress(batch.total_rows, batch.offset, batch.bytes_total))
+    with _few_collections():
+        for chunk in chunks:
+            write_chunk(feed, chunk)
+            if report is not None:
+                report(Progress(batch.total_rows, batch.offset, batch.bytes_total))
     finish_batch(feed, ref)
     # What is interrupted here stays marked for the next time.
     rollups.catch_up(cluster=feed.cluster)
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Let the collector of cycles look rarely: thousands of tuples live for a chunk, and none is part of a cycle."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

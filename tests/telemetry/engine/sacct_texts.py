@@ -2,12 +2,14 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 
 COLUMNS = str.split(
     "JobID JobIDRaw User JobName Account Partition QOS Eligible Start End Elapsed Timelimit Comment Submit "
     "NNodes NCPUS ReqCPUS ReqMem AllocTRES NodeList UID WorkDir State SubmitLine ExitCode"
 )
 NOW_S = 1_790_000_000
+_FIRST = datetime(2026, 6, 1)  # of `many_rows`; UTC, as sacct prints it with TZ=UTC
 
 GOOD = {
     "JobID": "101",
@@ -49,17 +51,21 @@ def text(*rows: str, columns: Sequence[str] = COLUMNS) -> bytes:
 
 
 def many_rows(count: int, *, seed: int = 1, columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
-    """Write a file of `count` jobs of varied users, sizes, states and times, line by line."""
+    """Write a file of `count` jobs of varied users, sizes, states and times, in the order of their submit, line by line.
+
+    As in life, a job's elapsed time is its span, but for the few that were suspended.
+    """
     rng = random.Random(seed)
     yield ("|".join(columns) + "\n").encode()
     for number in range(count):
-        yield (row(columns, **_job(rng, number)) + "\n").encode()
+        yield (row(columns, **_job(rng, number, minute=40_000 * number // count)) + "\n").encode()
 
 
-def _job(rng: random.Random, number: int) -> Mapping[str, str]:
+def _job(rng: random.Random, number: int, *, minute: int) -> Mapping[str, str]:
     user, cpus, gpus = f"u{rng.randrange(60):02}", rng.choice((1, 4, 8, 16, 64)), rng.choice((0, 0, 0, 1, 4))
-    minute, length_s = rng.randrange(40_000), rng.randrange(1, 80_000)
-    days, rest = divmod(length_s, 86_400)
+    length_s = int(rng.paretovariate(0.7) * 20) % 200_000
+    start_s = minute * 60 + rng.randrange(7200)
+    days, rest = divmod(length_s // 2 if rng.random() < 0.02 else length_s, 86_400)
     gres = f",gres/gpu:a100={gpus},gres/gpu={gpus}" if gpus else ""
     return {
         "JobID": str(1000 + number),
@@ -67,10 +73,10 @@ def _job(rng: random.Random, number: int) -> Mapping[str, str]:
         "User": user,
         "JobName": f"job-{rng.randrange(10**6)}",
         "State": rng.choice(("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED by 1001")),
-        "Submit": _iso(minute, 0),
-        "Eligible": _iso(minute, 0),
-        "Start": _iso(minute + 5, rng.randrange(60)),
-        "End": _iso(minute + 5 + length_s // 60 + 1, rng.randrange(60)),
+        "Submit": _iso(minute * 60),
+        "Eligible": _iso(minute * 60),
+        "Start": _iso(start_s),
+        "End": _iso(start_s + length_s),
         "Elapsed": f"{days}-{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}",
         "NCPUS": str(cpus),
         "ReqCPUS": str(cpus),
@@ -81,6 +87,5 @@ def _job(rng: random.Random, number: int) -> Mapping[str, str]:
     }
 
 
-def _iso(minute: int, second: int) -> str:
-    day, rest = divmod(minute, 1440)
-    return f"2026-{6 + day // 28:02}-{1 + day % 28:02}T{rest // 60:02}:{rest % 60:02}:{second:02}"
+def _iso(second: int) -> str:
+    return (_FIRST + timedelta(seconds=second)).isoformat()
