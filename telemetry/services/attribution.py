@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db import connection
 from django.db.models import Q
@@ -34,16 +35,9 @@ class Attributor:
         found = found.filter(Q(ended=None) | Q(ended__gte=first_s - CLOCK_SLACK_S))
         if last_s is not None:
             found = found.filter(started__lte=last_s + CLOCK_SLACK_S)
-        self._campaigns: dict[int, str] = {}
-        self._matcher = Matcher([self._session(row) for row in found.order_by("id").iterator()])
-
-    def _session(self, row: AgentSession) -> Session:
-        if row.campaign:
-            self._campaigns[row.pk] = row.campaign
-        kind: Kind = "agent" if row.kind == AgentSession.Kind.AGENT else "interactive"
-        end_s = int(row.ended.timestamp()) if row.ended else None
-        user, start_s = str(row.cluster_user_id), int(row.started.timestamp())
-        return Session(row.pk, user, kind, row.harness, row.host, start_s, end_s)
+        rows = found.order_by("id").values_list(*_SESSION)
+        self._campaigns: dict[int, str] = {row[0]: row[-1] for row in rows if row[-1]}
+        self._matcher = Matcher(_session_of(*row[:-1]) for row in rows)
 
     def attribute(self, user_id: int, submit_s: int, own_campaign: str) -> tuple[Attribution, str]:
         """Return who submitted a job, and its campaign: its own label, else that of the session it came from."""
@@ -51,6 +45,17 @@ class Attributor:
         if found is UNKNOWN or own_campaign or found.session_id is None:
             return found, own_campaign
         return found, self._campaigns.get(found.session_id, "")
+
+
+_SESSION = ("id", "cluster_user_id", "kind", "harness", "host", "started", "ended", "campaign")
+
+
+def _session_of(
+    pk: int, user_id: int, kind: str, harness: str, host: str, started: datetime, ended: datetime | None
+) -> Session:
+    known: Kind = "agent" if kind == AgentSession.Kind.AGENT else "interactive"
+    end_s = int(ended.timestamp()) if ended else None
+    return Session(pk, str(user_id), known, harness, host, int(started.timestamp()), end_s)
 
 
 _READ = (

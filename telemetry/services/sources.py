@@ -1,6 +1,9 @@
 """When each source of telemetry was last heard, and how new what it says is."""
 
 from datetime import datetime
+from typing import Any
+
+from django.db.models import Case, F, When
 
 from portal.core import clock
 from principals.models import Cluster
@@ -12,8 +15,10 @@ def note_source(*, cluster: Cluster, name: str, kind: str, newest: datetime | No
 
     `kind` is one of `IngestBatch.Kind`; `newest` the newest instant that any of its records speaks of.
     """
-    source, _ = IngestSource.objects.get_or_create(cluster=cluster, name=name[:64], kind=kind)
-    source.last_received = clock.now()
-    if newest is not None and (source.last_record_at is None or newest > source.last_record_at):
-        source.last_record_at = newest
-    source.save(update_fields=["last_received", "last_record_at"])
+    heard: dict[str, Any] = {"last_received": clock.now()}
+    if newest is not None:
+        heard["last_record_at"] = Case(When(last_record_at__gt=newest, then=F("last_record_at")), default=newest)
+    known = IngestSource.objects.filter(cluster=cluster, name=name[:64], kind=kind)
+    if not known.update(**heard):
+        IngestSource.objects.get_or_create(cluster=cluster, name=name[:64], kind=kind)
+        known.update(**heard)

@@ -148,13 +148,14 @@ class _Writer:
         attributor = Attributor(feed.cluster, {each[1] for each in ids}, min(submits), max(submits))
         tally = dict.fromkeys(get_args(Verdict), 0)
         for (record, digest), names in zip(fresh, ids, strict=True):
-            old = known.get((record.raw_job_id, record.submit_s))
+            key = record.raw_job_id, record.submit_s
+            old = known.get(key)
             outcome = judge_report(
                 old, digest=digest, state=record.state, start_s=rows.start_of(record), elapsed_s=record.elapsed_s
             )
             tally[outcome] += 1
             if outcome in ("created", "updated"):
-                known[record.raw_job_id, record.submit_s] = self._put(record, digest, names, old, attributor)
+                known[key] = self._put(record, digest, names, old, attributor)
         for outcome, number in tally.items():
             counts.add(outcome, number)
 

@@ -12,7 +12,7 @@ from telemetry.engine.slurm.xdmod_text import XdmodReader
 
 FORMATS: Final = ("sacct", "xdmod")
 RECORDS: Final = "records"  # records that came as objects, not as text
-CHUNK_ROWS: Final = 1000
+CHUNK_ROWS: Final = 2000
 # A long line that was set aside counts for many rows, so that a chunk of them stays small in memory.
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
 

@@ -74,11 +74,8 @@ def write(new: Sequence[Row], known: Sequence[Row]) -> None:
 
 def find_misfit(record: JobRecord) -> str:
     """Say what of a record no row can hold; "" where all fits."""
-    if len(record.user) > NAME_LENGTH or len(record.account) > NAME_LENGTH or len(record.group) > NAME_LENGTH:
-        return f"A user, account or group of more than {NAME_LENGTH} characters"
-    # Names repeat, so that this is a look-up in a cache for almost every record.
-    if not all(map(is_secretless, (record.user, record.account, record.group))):
-        return "A user, account or group that looks like a secret"
+    if misfit := _find_misnamed(record.user, record.account, record.group):
+        return misfit
     counts = max(
         record.nodes, record.cpus, record.gpus, record.array_tasks, record.restarts, record.exit_code,
         record.exit_signal,
@@ -90,6 +87,13 @@ def find_misfit(record: JobRecord) -> str:
         record.cancelled_by_uid or 0,
     )  # fmt: skip
     return f"A number above {NO_LONG_ABOVE}" if longs > NO_LONG_ABOVE else ""
+
+
+@lru_cache(maxsize=4096)  # names repeat
+def _find_misnamed(*names: str) -> str:
+    if max(map(len, names)) > NAME_LENGTH:
+        return f"A user, account or group of more than {NAME_LENGTH} characters"
+    return "" if all(map(is_secretless, names)) else "A user, account or group that looks like a secret"
 
 
 def usage_end_of(record: JobRecord) -> int | None:
