@@ -1,10 +1,10 @@
 """Jobs as Slurm accounts for them, with who is taken to have submitted them."""
 
 from datetime import datetime
-from typing import Self
+from typing import Final, Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, ExpressionWrapper, F, Q, Value, When
 from django.urls import reverse
 
 from portal.core import clock
@@ -47,6 +47,10 @@ class Actor(models.TextChoices):
     AGENT = "agent", "Agent"
     HUMAN = "human", "People"
     UNKNOWN = "unknown", "Not attributed"
+
+
+LONG_S: Final = 2 * 86_400  # a job that held its nodes for longer is long
+_LONG_SINCE: Final = ExpressionWrapper(F("start") + LONG_S, output_field=models.BigIntegerField())
 
 
 class JobQuerySet(models.QuerySet["Job"]):
@@ -100,6 +104,12 @@ class Job(models.Model):
     start = EpochField(null=True, blank=True)
     end = EpochField(null=True, blank=True)
     usage_end = EpochField(null=True, blank=True)
+    # Most jobs that ran on a day ended on it or soon after: an index finds those. The few long ones have their own.
+    is_long = models.GeneratedField(
+        expression=Case(When(usage_end__gt=_LONG_SINCE, then=Value(True)), default=Value(False)),
+        output_field=models.BooleanField(),
+        db_persist=True,
+    )
     elapsed_s = models.BigIntegerField(default=0)
     timelimit_s = models.BigIntegerField(null=True, blank=True)
     nodes = models.PositiveIntegerField(default=0)
@@ -146,6 +156,7 @@ class Job(models.Model):
                 name="telemetry_job_active",
                 condition=Q(state__in=sorted(ACTIVE_STATES)),
             ),
+            models.Index(fields=["cluster", "usage_end"], name="telemetry_job_long", condition=Q(is_long=True)),
             models.Index(fields=["session"], name="telemetry_job_session", condition=Q(session__isnull=False)),
         ]
 

@@ -30,7 +30,7 @@ from django.db.models.functions import Greatest, Least
 
 from telemetry.engine import usage
 from telemetry.models import Job, JobState
-from telemetry.models.jobs import JobQuerySet
+from telemetry.models.jobs import LONG_S, JobQuerySet
 
 DAY_KEY = ("cluster_user_id", "lab_id", "partition", "qos", "actor", "harness")
 HOUR_KEY = ("partition", "actor", "harness")
@@ -74,8 +74,13 @@ def elapsed_within(lo: int, hi: int) -> ExpressionWrapper[Any]:
 
 
 def ran_within(jobs: JobQuerySet, lo: int, hi: int) -> JobQuerySet:
-    """Restrict to jobs that held their resources at some instant of [lo, hi)."""
-    return jobs.filter(Q(usage_end__gt=F("start")), usage_end__gt=lo, start__lt=hi)
+    """Restrict to jobs that held their resources at some instant of [lo, hi).
+
+    What ended long after was long itself: without that condition every job since would have to be looked at. Each of
+    the two alternatives is whole in itself, so that each finds its index.
+    """
+    soon, long_after = Q(usage_end__gt=lo, usage_end__lt=hi + LONG_S), Q(is_long=True, usage_end__gt=lo)
+    return jobs.filter(soon | long_after, usage_end__gt=F("start"), start__lt=hi)
 
 
 def usage_sums(lo: int, hi: int) -> dict[str, Sum]:

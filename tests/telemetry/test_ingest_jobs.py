@@ -224,6 +224,6 @@ def test_names_of_a_chunk_that_was_rolled_back_are_made_again(cluster: Cluster, 
 
 def test_a_chunk_costs_a_fixed_number_of_queries(cluster: Cluster, django_assert_max_num_queries, monkeypatch):
     monkeypatch.setattr("telemetry.services.rollups.catch_up", lambda **_: True)
-    ingest(cluster, many(100))  # names
+    ingest(cluster, many(500))  # names
     with django_assert_max_num_queries(60):
-        ingest(cluster, many(1900, seed=2))
+        ingest(cluster, many(1500, seed=2))

@@ -67,7 +67,8 @@ def lab(db: None) -> Lab:
 INSTANTS = st.integers(0, 4 * 86_400) | st.sampled_from([0, 3600, 86_399, 86_400, 86_401, 172_800])
 SHAPES = st.fixed_dictionaries(
     {
-        "submit": INSTANTS, "wait": st.integers(-5, 90_000), "span": st.integers(0, 200_000) | st.just(3600),
+        "submit": INSTANTS, "wait": st.integers(-5, 90_000),
+        "span": st.integers(0, 200_000) | st.sampled_from([3600, 172_800, 172_801, 700_000]),
         "suspended": st.integers(0, 100_000) | st.just(0),
         "kind": st.sampled_from(["ended", "running", "never", "pending"]),
         "cpus": st.integers(0, 64), "nodes": st.integers(1, 3), "gpus": st.integers(0, 2),
@@ -119,6 +120,16 @@ def test_any_order_gives_what_the_jobs_say(
     whole = sum(job.elapsed_s * job.cpus for job in ran if job.usage_end > job.start)
     assert sum(RollupDay.objects.values_list("core_s", flat=True)) == whole
     assert sum(RollupHour.objects.values_list("core_s", flat=True)) == whole
+
+
+def test_a_long_job_counts_on_each_of_its_days(users: list[ClusterUser], lab: Lab) -> None:
+    make_job(users[0], lab, submit=DAY_0, start=DAY_0 + 3600, end=DAY_0 + 9 * 86_400)
+    make_job(users[0], lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 2 * 86_400)
+    services.refresh()
+    assert_exact()
+    assert list(RollupDay.objects.order_by("day").values_list("core_s", flat=True)) == [
+        2 * 86_400 - 3600, 2 * 86_400, *[86_400] * 7, 0
+    ]  # fmt: skip
 
 
 def test_a_job_that_changes_hands_leaves_no_trace_under_its_old_key(users: list[ClusterUser], lab: Lab) -> None:

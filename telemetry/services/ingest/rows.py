@@ -151,9 +151,7 @@ def _extra(record: JobRecord) -> str:
 
 
 @lru_cache(maxsize=4096)  # much the same for the jobs of a campaign; writing JSON costs more than all else of a row
-def _extra_json(
-    unknown: tuple[tuple[str, str], ...], comment: str, gpu_types: tuple[str, ...], campaign: str
-) -> str:
+def _extra_json(unknown: tuple[tuple[str, str], ...], comment: str, gpu_types: tuple[str, ...], campaign: str) -> str:
     extra: dict[str, object] = dict(unknown)
     if comment:
         extra["Comment"] = comment

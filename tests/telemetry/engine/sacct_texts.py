@@ -51,9 +51,10 @@ def text(*rows: str, columns: Sequence[str] = COLUMNS) -> bytes:
 
 
 def many_rows(count: int, *, seed: int = 1, columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
-    """Write a file of `count` jobs of varied users, sizes, states and times, in the order of their submit, line by line.
+    """Write a file of `count` jobs of varied users, sizes, states and times, line by line.
 
-    As in life, a job's elapsed time is its span, but for the few that were suspended.
+    As in life, they come in the order of their submit, and their elapsed time is their span but for a few that were
+    suspended.
     """
     rng = random.Random(seed)
     yield ("|".join(columns) + "\n").encode()
