@@ -1,11 +1,12 @@
 """What this machine has: tests that need more are skipped, in one line, or fail under REQUIRE_ALL=1."""
 
 import os
-import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from tests.support import slurm
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SHARED_DATA = Path(os.environ.get("GATEHOUSE_SHARED_DATA", ROOT.parent / "shared" / "data"))
@@ -16,14 +17,14 @@ CAPABILITIES = {
     "redis": bool(os.environ.get("TEST_REDIS_URL")),
     "browser": CHROMIUM.exists(),
     "shared_data": SHARED_DATA.is_dir(),
-    "slurm": bool(shutil.which("slurmctld")),
+    "slurm": not slurm.find_missing(),
 }
 WORDS = {
     "postgres": "PostgreSQL",
     "redis": "Redis",
     "browser": "Chromium",
     "shared_data": "../shared/data",
-    "slurm": "Slurm",
+    "slurm": "Slurm (as root)",
 }
 _IS_MISSING = "is missing here"
 

@@ -25,6 +25,7 @@ _words = str.split
 _EPOCH = datetime(1970, 1, 1)  # without zone, like the texts: both are UTC by contract
 _DURATION = re.compile(r"(?:([0-9]{1,8})-)?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{2})(?:\.[0-9]{1,6})?")
 _MEMORY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,6})?)([KMGTPE]?)i?B?([nc]?)")
+_NO_MEMORY = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,6})?\?[nc]?")
 _COUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)([KMGTP])")
 _EXIT = re.compile(r"([0-9]{1,10}):([0-9]{1,10})")
 _CANCELLED_BY = re.compile(r"CANCELLED by ([0-9]{1,10})")
@@ -114,11 +115,13 @@ def parse_duration(text: str) -> int | None:
 def parse_memory(text: str) -> MemorySize:
     """Read a size such as `31000Mn`, `3000Mc`, `62.50G` (binary units, MiB where none is written).
 
-    A number with Slurm's per-CPU mark left in it (2^31 MiB and more) gives None with `overflow` set.
-    Raises FieldError `bad_memory`.
+    A number with Slurm's per-CPU mark left in it (2^31 MiB and more) gives None with `overflow` set, and so does
+    `16?`, which sacct 22.05 prints for a record of which only the end is known. Raises FieldError `bad_memory`.
     """
     if text in ("", "?"):
         return MemorySize(None, "job", False)
+    if _NO_MEMORY.fullmatch(text):
+        return MemorySize(None, "job", True)
     match = _MEMORY.fullmatch(text)
     if match is None:
         raise FieldError("bad_memory", f"{text[:60]!r} is not a memory size")

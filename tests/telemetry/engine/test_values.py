@@ -80,6 +80,7 @@ def test_what_is_no_time_is_refused(text: str) -> None:
         ("0n", MemorySize(0, "node", False)),
         ("", MemorySize(None, "job", False)),
         ("2147486648Mn", MemorySize(None, "node", True)),
+        ("16?", MemorySize(None, "job", True)),  # sacct 22.05, of a record cancelled before it was eligible
     ],
 )
 def test_memory_is_bytes_and_an_overflow_is_no_size(text: str, size: MemorySize) -> None:
