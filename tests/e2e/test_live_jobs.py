@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.portal_server import Portal, running_portal
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("e2e_portal")]
-AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 WITHIN_MS = 2000
 PASSWORD = "a long pass phrase for tests"
 SETUP = f"""
@@ -156,34 +154,3 @@ def test_filters_renew_the_rows_and_the_address(browser: Browser, portal: Portal
     assert "harness=codex" not in page.url
     assert visit.troubles == []
     visit.close()
-
-
-PATHS = (
-    "/jobs/live/",
-    "/jobs/",
-    "/jobs/{job}/",
-    "/ingest/",
-    "/ingest/batches/{batch}/",
-    "/audit/",
-    "/search/?q=okafor",
-)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
-def test_pages_are_quiet_fit_and_pass_axe(browser: Browser, portal: Portal, width: int, theme: str) -> None:
-    # Once under the page's own policy, for what it says on the console; once without, which would keep axe out.
-    strict = Visit(browser, portal, width=width, theme=theme)
-    for path in PATHS:
-        page = strict.open(path.format(**portal.facts))
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-    assert strict.troubles == []
-    strict.close()
-    loose = Visit(browser, portal, width=width, theme=theme, bypass_csp=True)
-    for path in PATHS:
-        page = loose.open(path.format(**portal.facts))
-        page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-        page.add_script_tag(path=AXE)
-        found = page.evaluate("axe.run()")["violations"]
-        assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found] == [], path
-    loose.close()

@@ -58,7 +58,7 @@ def _finish(data, reader: Reader, key: str, rows: int) -> None:
 
 
 def test_ctrl_c_in_the_middle_of_an_upload_loses_nothing(tmp_path):
-    data, rows = tmp_path / "var", 30_000
+    data, rows = tmp_path / "var", 15_000
     reader = Reader(data)
     with demo.portal(data, DEMO="0") as portal:
         portal.wait_for(portal.ready_line)
