@@ -52,11 +52,11 @@ def load_demo(*, seed: int, now: datetime, jobs: int, say: Say) -> Facility:
         stage = Stage(cluster, start, now, Random(seed))
         say("Registering agents, asking for trials, reporting findings, declaring sessions …")
         stories = (agents, policies, memory, security)
-        play([act for app in stories for act in app.acts(stage)])
+        play([*(act for app in stories for act in app.acts(stage)), *policies.requests(facility.trials)])
         with clock.at(now):
             telemetry.declare_all(stage, facility)
         say(f"Storing {len(facility.records):,} job records, day by day …")
-        play(telemetry.acts(stage, facility))
+        play([*telemetry.acts(stage, facility), *policies.settlings(stage)])
         say("Computing rollups …")
         with clock.at(now):
             telemetry_services.catch_up(cluster=cluster)
