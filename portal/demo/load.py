@@ -61,6 +61,7 @@ def load_demo(*, seed: int, now: datetime, jobs: int, say: Say) -> Facility:
         with clock.at(now):
             telemetry_services.catch_up(cluster=cluster)
             # The live simulator sends every second or two, so a minute of silence is late.
-            IngestSource.objects.filter(cluster=cluster, kind="jobs").update(expected_every_s=60)
+            jobs_source = IngestSource.objects.get(cluster=cluster, kind="jobs")
+            telemetry_services.expect_source(actor=SYSTEM_ACTOR, source=jobs_source, every_s=60)
             report_services.build_draft(actor=SYSTEM_ACTOR, cluster=cluster, period=Period.month(now.year, now.month))
     return facility
