@@ -27,3 +27,9 @@ def prune_ingest() -> dict[str, int]:
 def refresh_rollups() -> int:
     """Recompute the rollups of what changed."""
     return services.refresh()
+
+
+@shared_task
+def sweep_attributions() -> int:
+    """Attribute anew the jobs that a process which ended left."""
+    return services.sweep_attributions()

@@ -1,7 +1,7 @@
 """Rows of `telemetry`: jobs, what was ingested and how, and the rollups that every figure is made of."""
 
 from telemetry.models.ingest import IngestBatch, IngestPayload, IngestSource, QuarantinedRow
-from telemetry.models.jobs import ACTIVE_STATES, Actor, Job, JobState
+from telemetry.models.jobs import ACTIVE_STATES, Actor, Job, JobState, PendingAttribution
 from telemetry.models.rollups import RollupDay, RollupDirty, RollupHour, RollupRuntime
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "IngestSource",
     "Job",
     "JobState",
+    "PendingAttribution",
     "QuarantinedRow",
     "RollupDay",
     "RollupDirty",

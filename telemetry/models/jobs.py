@@ -176,3 +176,19 @@ class Job(models.Model):
         if self.start is not None:
             return int((self.start - self.submit).total_seconds())
         return int((clock.now() - self.submit).total_seconds()) if self.state == JobState.PENDING else None
+
+
+class PendingAttribution(models.Model):
+    """Jobs of a login name that a session may explain, still to be looked at: written with the session.
+
+    Those submitted from `first` to `last` (without end where null), both inclusive, with an id above `after_id`.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="+")
+    first = EpochField()
+    last = EpochField(null=True, blank=True)
+    after_id = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.cluster_user_id} from {self.first}"

@@ -1,5 +1,6 @@
 """Verbs of `telemetry`, called through this module: `telemetry_services.ingest_file(actor=…, …)`."""
 
+from telemetry.services.attribution import sweep_attributions
 from telemetry.services.ingest import (
     Progress,
     RecordStream,
@@ -37,4 +38,5 @@ __all__ = [
     "require_cluster",
     "run_batch",
     "sweep",
+    "sweep_attributions",
 ]

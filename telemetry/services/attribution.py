@@ -4,18 +4,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Q
 
 from portal.core import clock
 from principals.models import AgentSession, Cluster
 from telemetry.engine.attribution import CLOCK_SLACK_S, UNKNOWN, Attribution, Kind, Matcher, Session
 from telemetry.engine.touched import Footprint, as_date, touched_days
-from telemetry.models import Job
+from telemetry.models import Job, PendingAttribution
 from telemetry.services import rollups
 
 OWN_CAMPAIGN = "campaign"  # the key in `Job.extra` under which a job keeps the label it came with
-_CHUNK = 2000
+_CHUNK = 1500  # jobs a transaction: some 150 ms of SQLite's write lock
+_WINDOWS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,56 @@ _UPDATE = (
 def reattribute(*, cluster: Cluster, windows: Sequence[Window]) -> int:
     """Attribute anew the jobs that sessions touched; return how many changed. Call it inside a transaction.
 
-    Marks the days of each changed job for recomputation.
+    Marks the days of each changed job for recomputation. Looks at `_CHUNK` jobs at most, to keep the transaction
+    short; what is left stands in rows, for `attribute_pending`.
     """
-    return sum(_reattribute_window(cluster, window) for window in _merged(windows))
+    pending = [
+        PendingAttribution(cluster=cluster, cluster_user_id=each.user_id, first=each.first_s, last=each.last_s)
+        for each in _merged(windows)
+    ]
+    changed, left = _work_off(cluster, pending)
+    PendingAttribution.objects.bulk_create(left)
+    return changed
+
+
+def attribute_pending(*, cluster: Cluster) -> int:
+    """Attribute anew what `reattribute` left, a chunk a transaction; return how many jobs changed."""
+    changed = 0
+    while PendingAttribution.objects.filter(cluster=cluster).exists():
+        with transaction.atomic():
+            # Jobs and sessions of a cluster are written one after the other, and so are these.
+            Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+            pending = list(PendingAttribution.objects.filter(cluster=cluster).order_by("pk")[:_WINDOWS])
+            more, left = _work_off(cluster, pending)
+            changed += more
+            PendingAttribution.objects.filter(
+                pk__in={each.pk for each in pending} - {each.pk for each in left}
+            ).delete()
+            PendingAttribution.objects.bulk_update(left, ["after_id"])
+    return changed
+
+
+def sweep_attributions() -> int:
+    """Attribute anew what a process that ended left, of all clusters; return how many jobs changed."""
+    waiting = Cluster.objects.filter(pk__in=PendingAttribution.objects.values("cluster_id"))
+    return sum(attribute_pending(cluster=cluster) for cluster in waiting)
+
+
+def _work_off(cluster: Cluster, pending: Sequence[PendingAttribution]) -> tuple[int, list[PendingAttribution]]:
+    """Attribute anew `_CHUNK` jobs at most; return how many changed, and what is left with its place moved on."""
+    changed, budget, left = 0, _CHUNK, []
+    for each in pending:
+        jobs = Job.objects.filter(cluster=cluster, cluster_user_id=each.cluster_user_id, submit__gte=each.first)
+        if each.last is not None:
+            jobs = jobs.filter(submit__lte=each.last)
+        rows = list(jobs.filter(id__gt=each.after_id).order_by("id").only(*_READ)[:budget]) if budget else []
+        if rows:
+            changed += _reattribute_rows(cluster, each.cluster_user_id, rows)
+            each.after_id = rows[-1].pk
+        if len(rows) == budget:
+            left.append(each)
+        budget -= len(rows)
+    return changed, left
 
 
 def _merged(windows: Sequence[Window]) -> list[Window]:
@@ -90,23 +138,11 @@ def _merged(windows: Sequence[Window]) -> list[Window]:
     return merged
 
 
-def _reattribute_window(cluster: Cluster, window: Window) -> int:
-    jobs = Job.objects.filter(cluster=cluster, cluster_user_id=window.user_id, submit__gte=window.first_s)
-    if window.last_s is not None:
-        jobs = jobs.filter(submit__lte=window.last_s)
-    attributor: Attributor | None = None
-    changed, start = 0, 0
-    while rows := list(jobs.filter(id__gt=start).order_by("id").only(*_READ)[:_CHUNK]):
-        start = rows[-1].pk
-        attributor = attributor or Attributor(cluster, [window.user_id], window.first_s, window.last_s)
-        changed += _reattribute_rows(cluster, window.user_id, rows, attributor)
-    return changed
-
-
-def _reattribute_rows(cluster: Cluster, user_id: int, rows: Sequence[Job], attributor: Attributor) -> int:
+def _reattribute_rows(cluster: Cluster, user_id: int, rows: Sequence[Job]) -> int:
+    submits = [int(job.submit.timestamp()) for job in rows]
+    attributor = Attributor(cluster, [user_id], min(submits), max(submits))
     updates, pairs, now_s = [], set[tuple[int, int]](), clock.now_s()
-    for job in rows:
-        submit_s = int(job.submit.timestamp())
+    for job, submit_s in zip(rows, submits, strict=True):
         found, campaign = attributor.attribute(user_id, submit_s, str(job.extra.get(OWN_CAMPAIGN, "")))
         new = (found.actor, found.harness, found.method, found.confidence, found.session_id, campaign)
         old = (job.actor, job.harness, job.actor_method, job.actor_confidence, job.session_id, job.campaign)

@@ -18,7 +18,7 @@ from telemetry import permissions
 from telemetry.engine.attribution import CLOCK_SLACK_S
 from telemetry.engine.redaction import is_secretless
 from telemetry.models import IngestBatch
-from telemetry.services.attribution import Window, reattribute
+from telemetry.services.attribution import Window, attribute_pending, reattribute
 from telemetry.services.sources import note_source
 
 SLICE: Final = 200  # sessions of one transaction
@@ -50,8 +50,8 @@ def declare_sessions(
 ) -> Declared:
     """Record declared sessions and attribute anew the jobs submitted in their old and new time.
 
-    A slice of sessions and the jobs they explain commit together. Sending the same again changes nothing. Errors:
-    `NotAllowed`.
+    A slice of sessions commits with the jobs it explains; of very many jobs the last ones follow in chunks, by
+    whoever comes first should this process end. Sending the same again changes nothing. Errors: `NotAllowed`.
     """
     permissions.require_feed(actor, "sessions", cluster.name)
     outcomes = [SessionOutcome("rejected", reason) for reason in map(find_fault, sessions)]
@@ -65,7 +65,7 @@ def declare_sessions(
             _record(actor, cluster, source, results, changed)
         for number, result in zip(numbers, results, strict=True):
             outcomes[number] = result
-    return Declared(outcomes, jobs_changed)
+    return Declared(outcomes, jobs_changed + attribute_pending(cluster=cluster))
 
 
 def find_fault(session: DeclaredSession) -> str:

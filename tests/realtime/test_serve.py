@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -180,10 +181,76 @@ def _connections_to(port: int) -> int:
 
 @pytest.mark.soak
 async def test_an_idle_socket_stays_open(server: Server) -> None:
-    """Twelve seconds: more than any client library's default read timeout that was seen to close sockets."""
+    """Ten minutes: more than any timeout of a client, a server or a load balancer that was seen to close sockets."""
     async with server.connect_browser("topics=facility:principals") as socket:
         await _next(socket)
         with pytest.raises(TimeoutError):
-            await _next(socket, 12)
+            await _next(socket, 600)
         await socket.send(json.dumps({"type": "ping"}))
         assert (await _next(socket))["type"] == "pong"
+
+
+CROWD = """
+import json
+from principals.models import Lab, User
+from tests import factories
+from tests.conftest import sign_in
+staff = [factories.make_user(f"staff{n}", is_research_computing=True) for n in range(5)]
+lab, pi = Lab.objects.get(name="okafor"), User.objects.get(username="pi")
+agents = [factories.make_agent(lab, pi, f"okafor-{n}") for n in range(2)]
+print(json.dumps({
+    "cookies": [sign_in(user).cookies["sessionid"].value for user in staff],
+    "agents": [(f"agent:{agent.pk}", factories.make_token(agent)) for agent in agents],
+}))
+"""
+FLOOD = """
+import sys
+from django.db import transaction
+from portal.core import live
+for number in range(int(sys.argv[1])):
+    with transaction.atomic():
+        live.announce([live.News(name="agent.noted", topics=tuple(sys.argv[2:]), payload={"n": number})])
+"""
+
+
+@pytest.mark.soak
+async def test_200_sockets_and_60_long_polls_hear_all_that_is_told(server: Server) -> None:
+    """Forty of each of five people, thirty of each of two agents: below what one of them may open."""
+    told, topic, crowd = 100, "facility:principals", json.loads(server.run(CROWD))
+    base, topics = f"http://127.0.0.1:{server.port}", [topic, *(own for own, _ in crowd["agents"])]
+    limits = httpx.Limits(max_connections=100)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(httpx.AsyncClient(base_url=base, timeout=60, limits=limits))
+        listening = []
+        for cookie in crowd["cookies"] * 40:
+            connecting = server.connect(f"topics={topic}", cookie=cookie, origin=base)
+            socket = await stack.enter_async_context(connecting)
+            first = await _next(socket, 30)
+            assert first.get("topics") == [topic], first
+            listening.append(asyncio.create_task(_hear(socket, told)))
+        for own, token in crowd["agents"]:
+            headers = {"Authorization": f"Bearer {token}"}
+            start = (await client.get("/api/v1/events", params={"topics": own}, headers=headers)).json()["next"]
+            listening += [asyncio.create_task(_poll_for(client, headers, own, start, told)) for _ in range(30)]
+        await asyncio.to_thread(server.run, FLOOD, str(told), *topics)
+        assert (await client.get("/healthz")).status_code == 200
+        assert len(listening) == 260
+        for heard in await asyncio.gather(*listening):
+            assert heard == list(range(told))
+
+
+async def _hear(socket: ClientConnection, count: int) -> list[int]:
+    return [(await _next(socket, 60))["payload"]["n"] for _ in range(count)]
+
+
+async def _poll_for(
+    client: httpx.AsyncClient, headers: dict[str, str], topic: str, after: int, count: int
+) -> list[int]:
+    heard: list[int] = []
+    while len(heard) < count:
+        query: dict[str, str | int] = {"topics": topic, "after": after, "wait": 20}
+        answer = await client.get("/api/v1/events", params=query, headers=headers)
+        assert answer.status_code == 200, answer.text
+        after = answer.json()["next"]
+        heard += [event["payload"]["n"] for event in answer.json()["events"]]
+    return heard

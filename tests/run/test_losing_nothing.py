@@ -3,9 +3,11 @@
 import json
 import os
 import random
+import re
 import signal
 import time
 import urllib.request
+from contextlib import ExitStack
 
 import pytest
 
@@ -87,3 +89,25 @@ def test_kill_9_again_and_again_loses_nothing(tmp_path, seed):
             portal.close()
     _finish(data, reader, key, rows)
     _require_whole(data, rows)
+
+
+_SEAL = "from portal.core import audit\nwhile True: audit.seal(limit=5)"
+_WRITE = (
+    "from django.db import transaction; from portal.core import audit; from portal.core.actors import SYSTEM\n"
+    "while True:\n"
+    "    with transaction.atomic(): audit.record(actor=SYSTEM, verb='x.done', object_kind='x', object_id=1)"
+)
+
+
+@pytest.mark.soak
+def test_two_sealers_killed_at_any_moment_leave_one_chain(tmp_path):
+    rng, data = random.Random(7), tmp_path / "var"
+    demo.manage(data, "migrate", "--verbosity", "0")
+    with ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(demo.python(data, _WRITE))
+        for _ in range(15):
+            with demo.python(data, _SEAL), demo.python(data, _SEAL):
+                time.sleep(rng.uniform(2, 4))  # anywhere: that is the point
+    said = demo.manage(data, "verify_audit").stdout
+    assert (found := re.match(r"(\d+) events verified", said)) and int(found[1]) > 100, said

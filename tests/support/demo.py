@@ -136,3 +136,16 @@ def portal(data: Path, **more: str) -> Iterator[Portal]:
         yield running
     finally:
         running.close()
+
+
+@contextlib.contextmanager
+def python(data: Path, script: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a script on a data folder in a process of its own; it is killed, not asked, when the block ends."""
+    command = [sys.executable, "-c", f"import django; django.setup()\n{script}"]
+    environment = environment_of(data, DJANGO_SETTINGS_MODULE="portal.settings", LOG_LEVEL="ERROR")
+    with subprocess.Popen(command, cwd=ROOT, env=environment) as running:
+        try:
+            yield running
+            assert running.poll() is None, "it ended by itself"
+        finally:
+            running.kill()

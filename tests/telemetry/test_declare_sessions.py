@@ -15,7 +15,9 @@ from principals.models import AgentSession, Cluster
 from principals.services import DeclaredSession
 from telemetry import services
 from telemetry.engine.slurm.records import JobRecord
-from telemetry.models import Job, RollupDay, RollupDirty
+from telemetry.models import Job, PendingAttribution, RollupDay, RollupDirty
+from telemetry.services import attribution as attribution_services
+from telemetry.services import sessions as sessions_services
 from telemetry.services.sessions import Declared
 from tests import factories
 from tests.telemetry.logs import ingest, job_row, text
@@ -106,6 +108,32 @@ def test_sending_a_session_again_changes_nothing(cluster: Cluster):
 def test_a_session_that_cannot_be_is_rejected_and_the_rest_is_taken(cluster: Cluster, fields: dict, reason: str):
     declared = declare(cluster, session(**fields), session())
     assert [(each.outcome, each.reason) for each in declared.outcomes] == [("rejected", reason), ("created", "")]
+
+
+def test_a_session_of_many_jobs_attributes_them_chunk_by_chunk(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(attribution_services, "_CHUNK", 2)
+    ingest(cluster, text(*(job_row(number) for number in range(1, 8)), job_row(9, User="bob")))
+    assert declare(cluster, session(), session(login="bob")).jobs_changed == 8
+    assert set(Job.objects.values_list("actor", flat=True)) == {"agent"}
+    assert not PendingAttribution.objects.exists()
+    assert declare(cluster, session(ended=SUBMIT - timedelta(minutes=30))).jobs_changed == 7
+
+
+def test_a_process_that_ends_between_two_chunks_leaves_the_rest_to_the_sweep(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(attribution_services, "_CHUNK", 2)
+    ingest(cluster, text(*(job_row(number) for number in range(1, 8))))
+    with monkeypatch.context() as patch:
+        patch.setattr(sessions_services, "attribute_pending", lambda **_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            declare(cluster, session())
+    assert Job.objects.filter(actor="agent").count() == 2
+    ingest(cluster, text(job_row(8)))  # meanwhile others come, and are attributed at once
+    assert Job.objects.filter(actor="agent").count() == 3
+    assert services.sweep_attributions() == 5
+    services.refresh()
+    assert list(RollupDay.objects.filter(submissions__gt=0).values_list("actor", "submissions")) == [("agent", 8)]
 
 
 def test_a_session_is_tied_to_the_registered_agent_it_fits(cast: Any):
