@@ -16,10 +16,13 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]
     @staticmethod
     def serve(static_file: Any, request: HttpRequest) -> HttpResponse:
         """Return the answer for a file; a part of it, or none, where the request says so."""
-        found = WhiteNoiseMiddleware.serve(static_file, request)
-        try:
-            response = HttpResponse(b"".join(found.streaming_content), status=found.status_code)
-        finally:
-            found.close()
-        response.headers = found.headers
+        found = static_file.get_response(request.method, request.META)
+        body = b""
+        if found.file is not None:
+            with found.file as file:
+                body = file.read()
+        response = HttpResponse(body, status=int(found.status))
+        del response["Content-Type"]  # theirs, or none
+        for name, value in found.headers:
+            response[name] = value
         return response
