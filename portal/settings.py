@@ -4,6 +4,7 @@
 made on first use, mode 0600, inside GATEHOUSE_DATA.
 """
 
+import logging
 from pathlib import Path
 
 from celery.schedules import crontab
@@ -76,14 +77,15 @@ MIDDLEWARE = [
     "django_structlog.middlewares.RequestMiddleware",
     "portal.core.middleware.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    # Static files answer from here: what stands above gives them its headers too.
+    "portal.core.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
     "portal.core.middleware.NoStoreMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
@@ -228,6 +230,7 @@ CONTENT_SECURITY_POLICY = csp.POLICY
 logs.configure()
 LOGGING = logs.logging_config(env.str("LOG_LEVEL", default="INFO"))
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
+DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO  # a refusal is an answer, no fault of ours
 # RequestIdMiddleware lets only plain tokens through, so what arrives may be trusted to be one.
 DJANGO_STRUCTLOG_TRUST_UPSTREAM_REQUEST_ID = True
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False

@@ -147,6 +147,7 @@ RULES: Rules = {
     "facility.look": _looks_everywhere,
     "facility.run": _staff,
     "ingest.look": _staff_or_auditor,
+    "ingest.expect": _staff,
     "lab.look": lambda actor, lab: actor.sees_facility or lab.pk in (actor.member_lab_ids | actor.granted_lab_ids),
     "lab.look_at_jobs": lambda actor, lab: actor.sees_facility or lab.pk in actor.visible_lab_ids,
     "lab.manage": _lab_manager_or_staff,

@@ -14,7 +14,7 @@ from structlog.contextvars import get_contextvars
 
 from portal.core.errors import DomainError, Invalid, NotAllowed, NotFound, Unauthenticated
 from principals.actors import Actor
-from principals.models import User
+from principals.models import Hold, User
 from principals.permissions import actor_for_user
 
 P = ParamSpec("P")
@@ -40,7 +40,8 @@ def page(
         known = cast(PageRequest, request)
         known.actor = actor_for_user(known.user)
         try:
-            _require_more_than_reading(known)
+            if known.method not in _READING:
+                _require_more_than_reading(known)
             _without_zeros(known, *args, *kwargs.values())
             return view(known, *args, **kwargs)
         except Unauthenticated:
@@ -52,11 +53,21 @@ def page(
 
 
 def _require_more_than_reading(request: PageRequest) -> None:
-    """Refuse whatever changes something to auditors, whatever other roles they have."""
-    if request.actor.is_auditor and request.method not in _READING:
+    """Refuse whatever changes something to auditors, whatever other roles they have, and to people who are held.
+
+    Somebody who is held still signs in and reads: so they learn why, and what would lift the hold.
+    """
+    if request.actor.is_auditor:
         raise NotAllowed(
             "An auditor reads everything and changes nothing.", code="auditor_reads",
             remedy="Act as somebody who is no auditor.",
+        )  # fmt: skip
+    hold = Hold.objects.in_force().on(Hold.Subject.USER, request.user.pk).order_by("placed_at").first()
+    if hold is not None:
+        raise NotAllowed(
+            f"Your account is held, so nothing was changed. The reason: {hold.reason}", code=hold.code,
+            remedy=hold.remedy or "Ask the facility’s staff to lift the hold; until then you can read.",
+            extra={"hold": hold.kind},
         )  # fmt: skip
 
 

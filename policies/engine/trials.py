@@ -4,9 +4,11 @@ Budgets run over a rolling day, so that they come back trial by trial, 24 hours 
 person's budget is shared by all of their agents and lies inside the lab's.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 
 WINDOW_S = 86_400
 
@@ -94,10 +96,19 @@ class _Budget:
     code: str
     noun: str
     owner: str
-    scale: float  # units shown per unit counted: GPU-minutes are shown as hours
+    is_gpu: bool  # counts GPU-minutes, otherwise trials
     limit: float
     asked: float
     returns: tuple[tuple[float, float], ...]  # (moment, amount), soonest first
+
+    def of(self, request: TrialRequest) -> "_Budget":
+        """Give the same budget, asked by another request."""
+        return replace(self, asked=request.gpu_minutes if self.is_gpu else 1.0)
+
+    @property
+    def scale(self) -> float:
+        """Units shown per unit counted: GPU-minutes are shown as hours."""
+        return 1 / 60 if self.is_gpu else 1.0
 
     @property
     def used(self) -> float:
@@ -112,7 +123,7 @@ class _Budget:
         return self.asked > 0 and self.used + self.asked > self.limit
 
     def fits_at(self) -> tuple[float, float] | None:
-        """Give the moment the request fits and how much has come back by then; ``None`` for never."""
+        """Give the moment a request that is short fits, and how much is back by then; ``None`` for never."""
         used, back = self.used, 0.0
         for moment, amount in self.returns:
             back += amount
@@ -144,7 +155,7 @@ def _budgets(
             code=code,
             noun="trial GPU-hours" if gpu else "trials",
             owner=owner,
-            scale=1 / 60 if gpu else 1.0,
+            is_gpu=gpu,
             limit=limit,
             asked=request.gpu_minutes if gpu else 1.0,
             returns=tuple(sorted(amounts)),
@@ -174,26 +185,41 @@ def _size_reasons(request: TrialRequest, limits: TrialLimits) -> list[Reason]:
     return reasons
 
 
-def _budget_reason(budget: _Budget, request: TrialRequest, now_s: float, tz: tzinfo) -> Reason:
+def _longest(request: TrialRequest, limits: TrialLimits, budgets: Sequence[_Budget]) -> int:
+    """Give the minutes of the longest trial, otherwise the same, that all limits grant now; 0 where none is."""
+
+    def is_refused(minutes: int) -> bool:
+        shorter = replace(request, minutes=minutes)
+        return any(budget.of(shorter).is_short for budget in budgets)
+
+    if request.gpus > limits.max_gpus or request.nodes > limits.max_nodes:
+        return 0
+    # What is short for one length is short for every longer one.
+    return bisect_left(range(1, min(request.minutes, limits.max_minutes) + 1), True, key=is_refused)
+
+
+def _budget_reason(
+    budget: _Budget, request: TrialRequest, *, longest: int, returns_at_s: float | None, now_s: float, tz: tzinfo
+) -> Reason:
     scale = budget.scale
     spent, limit = _number(budget.used * scale), _number(budget.limit * scale)
     head = f"{spent} of {budget.owner}{limit} {budget.noun} are used."
     fits = budget.fits_at()
-    shorter = int(budget.left // request.gpus) if scale < 1 and request.gpus else 0
     if fits is None:
         sentence = f"{head} This trial asks for {_number(budget.asked * scale)}, more than a whole day’s budget."
-        remedy = "Ask for a smaller trial or submit an ordinary job."
     else:
-        moment = _moment(fits[0], now_s, tz)
         verb = "comes" if fits[1] * scale == 1 else "come"
-        sentence = f"{head} {_number(fits[1] * scale)} {verb} back at {moment}."
-        remedy = f"Ask again at {moment}, or submit an ordinary job."
-    if shorter > 0:
-        remedy = f"A trial of {shorter} min fits now. {remedy}"
-    elif fits is not None and scale < 1:
-        sentence += " Shorter trials do not help until then."
-    value = budget.used + budget.asked
-    return Reason(budget.code, sentence, remedy, value, budget.limit)
+        sentence = f"{head} {_number(fits[1] * scale)} {verb} back at {_moment(fits[0], now_s, tz)}."
+        shortest = budget.of(replace(request, minutes=1))
+        if budget.is_gpu and shortest.is_short and shortest.fits_at() == fits:
+            sentence += " Shorter trials do not help until then."
+    if returns_at_s is not None:
+        remedy = f"Ask again at {_moment(returns_at_s, now_s, tz)}, or submit an ordinary job."
+    else:
+        remedy = "Waiting alone does not help: ask for a smaller trial or submit an ordinary job."
+    if longest:
+        remedy = f"A trial of {longest} min fits now. {remedy}"
+    return Reason(budget.code, sentence, remedy, budget.used + budget.asked, budget.limit)
 
 
 def _active(rows: Iterable[TrialUsage], now_s: float) -> list[TrialUsage]:
@@ -225,9 +251,14 @@ def decide_trial(
     budgets = _budgets(request, limits, _active(person_usage, now_s), _active(lab_usage, now_s))
     sizes = _size_reasons(request, limits)
     short = [budget for budget in budgets if budget.is_short]
-    reasons = (*sizes, *(_budget_reason(budget, request, now_s, tz) for budget in short))
     moments = [budget.fits_at() for budget in short]
     waiting = [moment[0] for moment in moments if moment is not None]
     helps = bool(waiting) and not sizes and len(waiting) == len(short)
+    returns_at_s = max(waiting) if helps else None
+    explain = partial(
+        _budget_reason, request=request, longest=_longest(request, limits, budgets) if short else 0,
+        returns_at_s=returns_at_s, now_s=now_s, tz=tz,
+    )  # fmt: skip
+    reasons = (*sizes, *map(explain, short))
     granted = not reasons
-    return Decision(granted, reasons, _remaining(budgets, granted=granted), max(waiting) if helps else None)
+    return Decision(granted, reasons, _remaining(budgets, granted=granted), returns_at_s)

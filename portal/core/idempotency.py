@@ -62,15 +62,17 @@ def run_once(request: HttpRequest, owner: str, act: Callable[[], HttpResponse]) 
         return kept
     try:
         response = act()
+        is_kept = not (response.status_code in FORGOTTEN or response.streaming)
+        body = response.content if is_kept else b""
     except BaseException:
         IdempotencyKey.objects.filter(pk=row.pk).delete()
         raise
-    if response.status_code in FORGOTTEN or response.streaming:
+    if not is_kept:
         IdempotencyKey.objects.filter(pk=row.pk).delete()
         return response
     IdempotencyKey.objects.filter(pk=row.pk).update(
         state=IdempotencyKey.State.DONE, status=response.status_code,
-        content_type=response.get("Content-Type", ""), body=response.content,
+        content_type=response.get("Content-Type", ""), body=body,
     )  # fmt: skip
     return response
 

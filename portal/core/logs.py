@@ -66,6 +66,8 @@ def logging_config(level: str) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django.server": {"level": "WARNING"},
+            # Every answer is logged with its status already (at INFO below 500); here only faults say why.
+            "django.request": {"level": "ERROR"},
             "uvicorn.access": {"level": "WARNING"},
         },
     }

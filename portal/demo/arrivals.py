@@ -10,6 +10,7 @@ from portal.demo.hours import agent_weight, human_weight
 from portal.demo.plan import AGENT, HUMAN, UNKNOWN, GroupPlan, plan_groups
 from portal.demo.records import common_facts, ids_needed, pending
 from portal.demo.shapes import draw_shape, nice_limit, test_shape
+from portal.demo.trials import trial_shape
 from telemetry.engine.slurm.records import JobRecord
 
 _BUSY_S: Final = 3.0  # seconds between submissions in office hours; at night a little longer
@@ -17,6 +18,7 @@ _QUIET_S: Final = 5.0
 _OFFICE: Final = 1.2  # weight of a busy hour of people
 _TASKS: Final = (1, 1, 1, 1, 1, 1, 1, 2, 4, 8)
 _ON_TEST: Final = 0.02
+_TRIED: Final = 0.03  # of what agents submit
 _PLANS: Final = {(plan.actor, plan.harness): plan for plan in plan_groups(40_000)}
 _PEOPLE: Final = tuple(
     login for login in cast.LAB_OF
@@ -40,6 +42,20 @@ def draw_submitter(rng: Random, local: datetime) -> tuple[GroupPlan, str]:
         user = rng.choices(cast.AGENT_USERS, weights=[user.weight for user in cast.AGENT_USERS])[0]
         return _PLANS[AGENT, user.harness], user.login
     return _PLANS[actor, ""], rng.choice(_PEOPLE if actor == HUMAN else cast.UNSEEN_USERS)
+
+
+def wants_trial(rng: Random, group: GroupPlan) -> bool:
+    """Draw whether a submission is to be tried first."""
+    return group.actor == AGENT and rng.random() < _TRIED
+
+
+def submit_trial(
+    rng: Random, group: GroupPlan, login: str, *, base: int, now_s: int, minutes: int, gpus: int, receipt: str
+) -> JobRecord:
+    """Submit the job of a trial that was granted, as number `base`; return its record."""
+    draft = Draft(group.actor, group.harness, Batch(login, now_s, 1, None), 0, trial_shape(rng, gpus), "PENDING", 0, 0)
+    draft.limit_s = minutes * 60
+    return pending(rng, common_facts(rng, draft) | {"raw_job_id": base, "job_id": str(base), "comment": receipt})
 
 
 def submit(rng: Random, group: GroupPlan, login: str, *, base: int, now_s: int) -> tuple[JobRecord, int]:

@@ -12,10 +12,12 @@ from django.conf import settings
 from django.db import OperationalError, close_old_connections
 from django.db.models import Max
 
+from policies.services import TrialWish
 from portal.core import clock
 from portal.core.errors import Conflict
-from portal.demo import arrivals, security
+from portal.demo import arrivals, policies, security, trials
 from portal.demo.load import find_demo
+from portal.demo.plan import GroupPlan
 from portal.demo.presence import SOURCE, Presence
 from portal.demo.queue import Queue
 from portal.demo.records import LAST_RAW_ID, uid_of
@@ -83,10 +85,25 @@ class Simulator:
         self._next_submit = now.timestamp() + arrivals.pause_s(self.rng, local)
         group, login = arrivals.draw_submitter(self.rng, local)
         self._declare(self.presence.enter(self.rng, login, group.actor, now))
-        record, taken = arrivals.submit(self.rng, group, login, base=self.next_raw_id, now_s=now_s)
+        record, taken = self._submit_trial(group, login, now_s), 1
+        if record is None:
+            record, taken = arrivals.submit(self.rng, group, login, base=self.next_raw_id, now_s=now_s)
         self.next_raw_id += taken
         self.queue.add(record, group.actor)
         return record
+
+    def _submit_trial(self, group: GroupPlan, login: str, now_s: int) -> JobRecord | None:
+        """Ask for a trial now and then; return its job, None where none was asked for or it was refused."""
+        if not arrivals.wants_trial(self.rng, group):
+            return None
+        minutes, gpus = trials.draw_size(self.rng)
+        grant = policies.ask(login, TrialWish(minutes=minutes, gpus=gpus))
+        if grant is None:
+            return None
+        return arrivals.submit_trial(
+            self.rng, group, login, base=self.next_raw_id, now_s=now_s, minutes=minutes, gpus=gpus,
+            receipt=grant.public_id,
+        )  # fmt: skip
 
     def _declare(self, sessions: list[DeclaredSession]) -> None:
         if sessions:

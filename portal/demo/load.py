@@ -52,15 +52,16 @@ def load_demo(*, seed: int, now: datetime, jobs: int, say: Say) -> Facility:
         stage = Stage(cluster, start, now, Random(seed))
         say("Registering agents, asking for trials, reporting findings, declaring sessions …")
         stories = (agents, policies, memory, security)
-        play([act for app in stories for act in app.acts(stage)])
+        play([*(act for app in stories for act in app.acts(stage)), *policies.requests(facility.trials)])
         with clock.at(now):
             telemetry.declare_all(stage, facility)
         say(f"Storing {len(facility.records):,} job records, day by day …")
-        play(telemetry.acts(stage, facility))
+        play([*telemetry.acts(stage, facility), *policies.settlings(stage)])
         say("Computing rollups …")
         with clock.at(now):
             telemetry_services.catch_up(cluster=cluster)
             # The live simulator sends every second or two, so a minute of silence is late.
-            IngestSource.objects.filter(cluster=cluster, kind="jobs").update(expected_every_s=60)
+            jobs_source = IngestSource.objects.get(cluster=cluster, kind="jobs")
+            telemetry_services.expect_source(actor=SYSTEM_ACTOR, source=jobs_source, every_s=60)
             report_services.build_draft(actor=SYSTEM_ACTOR, cluster=cluster, period=Period.month(now.year, now.month))
     return facility

@@ -1,22 +1,20 @@
-"""What the demo asked of the facility: trials granted and refused, extensions submitted and decided."""
+"""What the demo asked of the facility: trials granted, refused and used, extensions submitted and decided."""
 
 import hashlib
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple
 
 from policies import services as policy_services
-from policies.models import ExtensionRelease
+from policies.models import ExtensionRelease, TrialGrant
 from policies.services import Submission, TrialWish
 from portal.demo import cast
 from portal.demo.history import Act, Stage, person
+from portal.demo.trials import TrialPlan
 from principals.models import Lab
 
-# Who asks for trials, and how many in the last day: one of them for more than a day holds.
-_TRIALS: Final = {"u0421": 21, "u0455": 9, "u0102": 14, "u0733": 33, "u0611": 6, "u0682": 12, "u0377": 5}
-_WISHES: Final = ((5, 0), (10, 1), (15, 1), (15, 1), (10, 0), (30, 1))  # minutes, GPUs; the last asks too much
-_DAY_MINUTES: Final = 22 * 60
+_SETTLED_FOR: Final = timedelta(hours=24)
 
 
 class Offer(NamedTuple):
@@ -50,13 +48,7 @@ _OFFERS: Final = (
 
 
 def acts(stage: Stage) -> Iterator[Act]:
-    """Tell of a day of trials and a month of extensions."""
-    for login, number in _TRIALS.items():
-        for place in range(number):
-            minutes_ago = _DAY_MINUTES * (number - place) / (number + 1) * stage.rng.uniform(0.9, 1.0)
-            minutes, gpus = _WISHES[place % len(_WISHES)]
-            wish = TrialWish(minutes=minutes, gpus=gpus, purpose=cast.LAB_OF[login].jobs[place % 3])
-            yield Act(stage.now - timedelta(minutes=minutes_ago), partial(_ask, login, wish))
+    """Tell of a month of extensions."""
     for place, offer in enumerate(_OFFERS):
         submitted = stage.now - timedelta(days=25 - 3.8 * place, hours=2)
         yield Act(submitted, partial(_submit, offer))
@@ -65,9 +57,27 @@ def acts(stage: Stage) -> Iterator[Act]:
             yield Act(min(decided, stage.now), partial(_decide, offer))
 
 
-def _ask(login: str, wish: TrialWish) -> None:
+def requests(plans: Iterable[TrialPlan]) -> Iterator[Act]:
+    """Tell of the trials asked for."""
+    for plan in plans:
+        wish = TrialWish(minutes=plan.minutes, gpus=plan.gpus, purpose=plan.purpose)
+        yield Act(datetime.fromtimestamp(plan.asked_s, UTC), partial(ask, plan.login, wish))
+
+
+def ask(login: str, wish: TrialWish) -> TrialGrant | None:
+    """Ask for a trial as a person, now; return what was granted."""
     lab = Lab.objects.get(name=cast.LAB_OF[login].name)
-    policy_services.request_trial(actor=person(login), lab=lab, wish=wish)
+    return policy_services.request_trial(actor=person(login), lab=lab, wish=wish).grant
+
+
+def settlings(stage: Stage) -> Iterator[Act]:
+    """Tell when trials were settled: each hour of the day they were asked in, and now.
+
+    A facility's worker does that each minute. Play it after the jobs of the same moment.
+    """
+    hours = int(_SETTLED_FOR / timedelta(hours=1))
+    for hour in reversed(range(hours)):
+        yield Act(stage.now - timedelta(hours=hour), policy_services.settle_trials)
 
 
 def _submit(offer: Offer) -> None:

@@ -24,6 +24,7 @@ _SHORT: Final = 0.74
 _ENDS: Final = ("COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL")
 _WEIGHTS: Final = (86, 8, 3, 2.6, 0.4)
 _QUEUED_S: Final = (3, 240)
+_TRIAL_QUEUED_S: Final = (3, 90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ def fate_of(record: JobRecord, actor: str) -> Fate:
     if limit is not None and (runtime > limit or state == "TIMEOUT"):
         state, runtime = "TIMEOUT", limit
     starts = state != "CANCELLED" or rng.random() < 0.45
-    return Fate(rng.randrange(*_QUEUED_S), runtime, state, starts)
+    queued_s = _TRIAL_QUEUED_S if record.qos == "trial" else _QUEUED_S
+    return Fate(rng.randrange(*queued_s), runtime, state, starts)
 
 
 @dataclass(slots=True)

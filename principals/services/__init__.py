@@ -2,6 +2,8 @@
 
 from principals.services.agents import (
     approve_agent,
+    expiry_problem,
+    name_problem,
     register_agent,
     renew_agent,
     resume_agent,
@@ -30,10 +32,12 @@ __all__ = [
     "create_service_account",
     "ensure_cluster",
     "ensure_lab",
+    "expiry_problem",
     "issue_agent_token",
     "issue_service_token",
     "lift_hold",
     "lift_holds",
+    "name_problem",
     "place_hold",
     "record_sessions",
     "register_agent",

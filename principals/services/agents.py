@@ -72,9 +72,20 @@ def _person(actor: Actor) -> User:
     return actor.user
 
 
-def _validate(lab: Lab, owner: User, registration: Registration) -> None:
+def name_problem(name: str) -> str:
+    """Say what is wrong with the name of a new agent; "" where it may have it."""
     taken = set(Agent.objects.values_list("name", flat=True))
-    if problem := agent_rules.name_problem(registration.name, taken):
+    return agent_rules.name_problem(name, taken) or ""
+
+
+def expiry_problem(expires: datetime) -> str:
+    """Say what is wrong with the end of a registration; "" where it lies within a year."""
+    now = clock.now()
+    return "" if now < expires <= now + LONGEST_REGISTRATION else "Choose an end within a year from now."
+
+
+def _validate(lab: Lab, owner: User, registration: Registration) -> None:
+    if problem := name_problem(registration.name):
         raise Invalid(problem, code="agent_name", extra={"field": "name"})
     if registration.harness not in known_harnesses():
         raise Invalid("This harness is not in the catalogue.", code="harness_unknown", extra={"field": "harness"})
@@ -84,15 +95,12 @@ def _validate(lab: Lab, owner: User, registration: Registration) -> None:
         raise Invalid("Choose supervised or unattended.", code="autonomy_unknown", extra={"field": "autonomy"})
     if not LabMembership.objects.filter(lab=lab, user=owner, user__is_active=True).exists():
         raise Invalid("Its owner must belong to the lab.", code="owner_outside_lab", extra={"field": "owner"})
-    now = clock.now()
-    if not now < registration.expires <= now + LONGEST_REGISTRATION:
-        raise Invalid("Choose an end within a year from now.", code="expiry_out_of_range", extra={"field": "expires"})
+    if problem := expiry_problem(registration.expires):
+        raise Invalid(problem, code="expiry_out_of_range", extra={"field": "expires"})
 
 
 def _name_taken(name: str) -> Invalid:
-    taken = set(Agent.objects.values_list("name", flat=True))
-    problem = agent_rules.name_problem(name, taken) or "This name is taken."
-    return Invalid(problem, code="agent_name", extra={"field": "name"})
+    return Invalid(name_problem(name) or "This name is taken.", code="agent_name", extra={"field": "name"})
 
 
 def approve_agent(*, actor: Actor, agent: Agent) -> Agent:
@@ -162,9 +170,8 @@ def retire_agent(*, actor: Actor, agent: Agent, reason: str) -> Agent:
 def renew_agent(*, actor: Actor, agent: Agent, expires: datetime) -> Agent:
     """Extend an agent's registration, at most a year from now."""
     permissions.require(actor, "agent.issue_token", agent)
-    now = clock.now()
-    if not now < expires <= now + LONGEST_REGISTRATION:
-        raise Invalid("Choose an end within a year from now.", code="expiry_out_of_range", extra={"field": "expires"})
+    if problem := expiry_problem(expires):
+        raise Invalid(problem, code="expiry_out_of_range", extra={"field": "expires"})
     with transaction.atomic():
         before = {"expires": agent.expires}
         agent.expires = expires

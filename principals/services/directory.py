@@ -91,7 +91,7 @@ def ensure_lab(*, actor: Actor, name: str) -> Lab:
 def add_person(
     *, actor: Actor, login: str, email: str = "", password: str | None = None, roles: Mapping[str, bool]
 ) -> User:
-    """Add a person, or set the roles of one who is known; their login names on clusters become theirs.
+    """Add a person, or set those roles of one who is known that are named; their logins on clusters become theirs.
 
     A password is set only where given. Errors: `Invalid` for a login name or password that will not do.
     """

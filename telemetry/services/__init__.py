@@ -6,6 +6,7 @@ from telemetry.services.ingest import (
     RecordStream,
     accept_upload,
     count_reasons,
+    describe_others,
     ingest_file,
     ingest_records,
     require_cluster,
@@ -15,7 +16,7 @@ from telemetry.services.ingest import (
 from telemetry.services.retention import prune
 from telemetry.services.rollups import catch_up, mark_dirty, refresh
 from telemetry.services.sessions import Declared, SessionOutcome, declare_sessions
-from telemetry.services.sources import note_source
+from telemetry.services.sources import expect_source, note_source
 
 __all__ = [
     "Declared",
@@ -26,6 +27,8 @@ __all__ = [
     "catch_up",
     "count_reasons",
     "declare_sessions",
+    "describe_others",
+    "expect_source",
     "ingest_file",
     "ingest_records",
     "mark_dirty",

@@ -1,13 +1,19 @@
-"""When each source of telemetry was last heard, and how new what it says is."""
+"""When each source of telemetry was last heard, how new what it says is, and how often it is expected."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+from django.db import transaction
 from django.db.models import Case, F, When
 
-from portal.core import clock
+from portal.core import audit, clock
+from portal.core.errors import Invalid
+from principals import permissions
+from principals.actors import Actor
 from principals.models import Cluster
 from telemetry.models import IngestSource
+
+LONGEST_EXPECTED_S: Final = 31 * 86_400  # a source that comes less often than each month is never late
 
 
 def note_source(*, cluster: Cluster, name: str, kind: str, newest: datetime | None = None) -> None:
@@ -22,3 +28,29 @@ def note_source(*, cluster: Cluster, name: str, kind: str, newest: datetime | No
     if not known.update(**heard):
         IngestSource.objects.get_or_create(cluster=cluster, name=name[:64], kind=kind)
         known.update(**heard)
+
+
+def expect_source(*, actor: Actor, source: IngestSource, every_s: int | None) -> IngestSource:
+    """Set how often a source is expected, in seconds; `None` where it comes when it comes and is never late.
+
+    Errors: `NotAllowed`, `Invalid` `interval_out_of_range`.
+    """
+    permissions.require(actor, "ingest.expect", remedy="Research-computing staff say how often a source is expected.")
+    if every_s is not None and not 1 <= every_s <= LONGEST_EXPECTED_S:
+        raise Invalid(
+            f"A source is expected every 1 to {LONGEST_EXPECTED_S} seconds.", code="interval_out_of_range",
+            extra={"field": "every_s"},
+        )  # fmt: skip
+    with transaction.atomic():
+        held = IngestSource.objects.select_for_update(no_key=True, of=("self",)).select_related("cluster")
+        row = held.get(pk=source.pk)
+        before = row.expected_every_s
+        if before != every_s:
+            row.expected_every_s = every_s
+            row.save(update_fields=["expected_every_s"])
+            audit.record(
+                actor=actor.ref, verb="ingest.expect", object_kind="ingest_source", object_id=row.pk,
+                object_label=f"{row.name} ({row.kind}) of {row.cluster.name}"[:200],
+                before={"expected_every_s": before}, after={"expected_every_s": every_s},
+            )  # fmt: skip
+    return row

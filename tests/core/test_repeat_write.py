@@ -5,8 +5,9 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from django.db import connections
+from django.db import IntegrityError, connections
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.template.response import ContentNotRenderedError, SimpleTemplateResponse
 from django.test import RequestFactory
 
 from portal.core import clock, idempotency
@@ -103,6 +104,73 @@ def test_a_stream_is_not_kept() -> None:
     act = Act(lambda: StreamingHttpResponse([b"x"]))  # type: ignore[arg-type,return-value]
     idempotency.run_once(request(), "t1", act)
     assert not IdempotencyKey.objects.exists()
+
+
+def test_an_answer_that_fails_while_it_is_written_is_forgotten() -> None:
+    act = Act(lambda: SimpleTemplateResponse("no such template", status=201))
+    with pytest.raises(ContentNotRenderedError):
+        idempotency.run_once(request(), "t1", act)
+    assert not IdempotencyKey.objects.exists()
+    assert idempotency.run_once(request(), "t1", Act()).status_code == 201
+
+
+def test_a_refusal_that_is_raised_is_forgotten_too() -> None:
+    def refuse() -> HttpResponse:
+        raise Invalid("wrong")
+
+    for _ in range(2):
+        with pytest.raises(Invalid, match="wrong"):
+            idempotency.run_once(request(), "t1", refuse)
+    assert not IdempotencyKey.objects.exists()
+
+
+def test_a_first_call_that_ends_between_two_looks_is_told_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row is there when the retry claims it, and gone when it looks who has it."""
+
+    def create(**values: object) -> IdempotencyKey:
+        raise IntegrityError("key exists")
+
+    monkeypatch.setattr(IdempotencyKey.objects, "create", create)
+    act = Act()
+    with pytest.raises(Conflict) as caught:
+        idempotency.run_once(request(), "t1", act)
+    assert (caught.value.code, caught.value.retry_after_s) == ("in_progress", 1)
+    assert act.done == 0
+    monkeypatch.undo()
+    assert idempotency.run_once(request(), "t1", act).status_code == 201
+
+
+def test_a_first_call_that_comes_back_after_it_was_given_up_changes_no_kept_answer() -> None:
+    def slow() -> HttpResponse:
+        IdempotencyKey.objects.update(created=clock.now() - idempotency.ABANDONED - timedelta(seconds=1))
+        idempotency.run_once(request(), "t1", Act(lambda: HttpResponse("retry")))
+        return HttpResponse("first")
+
+    assert idempotency.run_once(request(), "t1", slow).content == b"first"
+    act = Act()
+    assert idempotency.run_once(request(), "t1", act).content == b"retry"
+    assert act.done == 0
+
+
+def test_the_query_and_the_whole_of_a_long_path_belong_to_a_request() -> None:
+    long = "/api/v1/ingest/jobs?cluster=" + "a" * 400
+    for first, other in (("/api/v1/trials?lab=a", "/api/v1/trials?lab=b"), (long + "x", long + "y")):
+        act = Act()
+        assert idempotency.run_once(request(path=first), "t1", act).status_code == 201
+        assert idempotency.run_once(request(path=first), "t1", act)["Idempotency-Replayed"] == "true"
+        with pytest.raises(Invalid) as caught:
+            idempotency.run_once(request(path=other), "t1", act)
+        assert (caught.value.code, act.done) == ("idempotency_key_reused", 1)
+        IdempotencyKey.objects.all().delete()
+
+
+def test_another_method_is_another_request() -> None:
+    idempotency.run_once(request(), "t1", Act())
+    put = RequestFactory().put(
+        "/api/v1/trials", '{"n": 1}', content_type="application/json", headers={"idempotency-key": "k1"}
+    )
+    with pytest.raises(Invalid, match="another request"):
+        idempotency.run_once(put, "t1", Act())
 
 
 def test_an_abandoned_first_call_lets_the_retry_run() -> None:

@@ -62,6 +62,14 @@ def test_a_bad_name_gets_a_free_one_suggested_at_its_field(cast: Cast) -> None:
     assert "okafor-membrane" in response.content.decode()
 
 
+def test_every_fault_of_a_registration_is_told_at_once(cast: Cast) -> None:
+    far = (clock.now() + timedelta(days=900)).date().isoformat()
+    response = _register(cast, name="okafor membrane", harness="abacus", purpose=" ", expires=far, accept="")
+    assert response.status_code == 422
+    assert set(response.context["form"].errors) == {"name", "harness", "purpose", "expires", "accept"}
+    assert "okafor-membrane" in response.context["form"].errors["name"][0]
+
+
 def test_an_aup_published_meanwhile_stops_the_registration_whole(cast: Cast) -> None:
     policy_services.current_aup()
     response = _register(cast, aup_version="2025-01")

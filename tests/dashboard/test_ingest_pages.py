@@ -7,8 +7,13 @@ import pytest
 
 from portal.core import audit, clock
 from portal.core.actors import SYSTEM
+from portal.core.errors import Invalid, NotAllowed
+from portal.core.models import AuditEvent
+from principals.actors import SYSTEM_ACTOR
+from principals.permissions import actor_for_user
 from telemetry.models import IngestBatch, IngestSource, QuarantinedRow
 from telemetry.selectors.sources import SourceState, state_of
+from telemetry.services import expect_source
 from tests.conftest import Cast, sign_in
 
 HOSTILE = "<script>alert(1)</script>|FAILED|'\""
@@ -123,3 +128,62 @@ def test_sixty_batches_cost_as_many_queries_as_five(cast: Cast, django_assert_ma
             client.get("/ingest/")
         asked.append(len(counted))
     assert asked[0] == asked[1]
+
+
+@pytest.fixture
+def source(cast: Cast) -> IngestSource:
+    heard = clock.now() - timedelta(seconds=150)
+    return IngestSource.objects.create(cluster=cast.cluster, name="reader", kind="jobs", last_received=heard)
+
+
+def _expect(client, source: IngestSource, every_s: str):  # type: ignore[no-untyped-def]
+    return client.post("/ingest/expected/", {"source": source.pk, "every_s": every_s})
+
+
+def test_staff_say_how_often_a_source_is_expected_and_it_shows_as_late(cast: Cast, source: IngestSource) -> None:
+    client = sign_in(cast.staff)
+    before = client.get("/ingest/")
+    assert [str(row.state) for row in before.context["sources"] if row.name] == ["current"]
+    assert _expect(client, source, "60").status_code == 302
+    page = client.get("/ingest/")
+    assert [str(row.state) for row in page.context["sources"] if row.name] == ["late"]
+    assert "reader of" in page.content.decode() and "is expected every" in page.content.decode()
+    told = AuditEvent.objects.get(verb="ingest.expect").payload
+    assert (told["before"], told["after"]) == ({"expected_every_s": None}, {"expected_every_s": 60})
+    assert _expect(client, source, "").status_code == 302
+    source.refresh_from_db()
+    assert source.expected_every_s is None
+    assert AuditEvent.objects.filter(verb="ingest.expect").count() == 2
+    assert _expect(client, source, "").status_code == 302
+    assert AuditEvent.objects.filter(verb="ingest.expect").count() == 2, "nothing changed, nothing to tell"
+
+
+@pytest.mark.parametrize("every_s", ["0", "-5", "2678401", "often"])
+def test_an_interval_that_is_none_is_refused_on_its_field(cast: Cast, source: IngestSource, every_s: str) -> None:
+    answer = _expect(sign_in(cast.staff), source, every_s)
+    assert answer.status_code == 422
+    assert set(answer.context["expect_form"].errors) == {"every_s"}
+    source.refresh_from_db()
+    assert source.expected_every_s is None
+
+
+def test_a_source_that_is_gone_is_refused_on_its_field(cast: Cast, source: IngestSource) -> None:
+    gone = IngestSource(pk=source.pk + 1)
+    assert set(_expect(sign_in(cast.staff), gone, "60").context["expect_form"].errors) == {"source"}
+
+
+@pytest.mark.parametrize("role", ["auditor", "infosec", "pi"])
+def test_others_set_no_interval_and_see_no_form(cast: Cast, source: IngestSource, role: str) -> None:
+    client = sign_in(getattr(cast, role))
+    assert _expect(client, source, "60").status_code == 403
+    source.refresh_from_db()
+    assert source.expected_every_s is None
+    assert 'id="expect"' not in client.get("/ingest/").content.decode()
+
+
+def test_the_service_refuses_what_no_form_would_send(cast: Cast, source: IngestSource) -> None:
+    with pytest.raises(Invalid) as caught:
+        expect_source(actor=SYSTEM_ACTOR, source=source, every_s=0)
+    assert caught.value.code == "interval_out_of_range"
+    with pytest.raises(NotAllowed):
+        expect_source(actor=actor_for_user(cast.pi), source=source, every_s=60)

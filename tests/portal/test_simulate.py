@@ -16,13 +16,16 @@ from hypothesis import strategies as st
 
 from memory.models import Lesson
 from policies.models import ExtensionRelease, TrialGrant, TrialRefusal
+from policies.selectors import trial_day
+from policies.services import settle_trials
 from portal.core import clock
-from portal.demo import cast
+from portal.demo import arrivals, cast
 from portal.demo.facility import Facility, build_facility
+from portal.demo.history import person
 from portal.demo.hours import is_office
 from portal.demo.live import Simulator
 from portal.demo.load import find_demo, load_demo
-from portal.demo.plan import AGENT_SHARES, HARNESS_SHARES, UNKNOWN_SHARES
+from portal.demo.plan import AGENT, AGENT_SHARES, HARNESS_SHARES, UNKNOWN_SHARES
 from portal.demo.queue import MAX_PENDING, MAX_RUNNING, Queue
 from portal.demo.records import numbers_of, spans_text
 from portal.demo.sampling import exact_counts
@@ -200,6 +203,16 @@ def test_exact_counts_sum_to_the_whole(total: int, weights: list[float]) -> None
     assert min(counts.values()) >= 0
 
 
+def test_jobs_of_trials_fit_what_was_granted(facility: Facility) -> None:
+    submitted = {(record.user, record.submit_s): record for record in facility.records if record.qos == "trial"}
+    used = [plan for plan in facility.trials if plan.submit_s is not None]
+    assert len(facility.trials) * 0.5 < len(used) < len(facility.trials)
+    for plan in used:
+        record = submitted[plan.login, plan.submit_s or 0]
+        assert (record.timelimit_s, record.gpus) == (plan.minutes * 60, plan.gpus)
+        assert plan.asked_s < record.submit_s < facility.now_s
+
+
 # --- the queue of the living demo ------------------------------------------------------------------------
 def test_every_task_of_a_waiting_array_starts_and_ends_under_its_own_number() -> None:
     array = JobRecord(
@@ -276,6 +289,34 @@ class TestLoaded:
         assert set(ExtensionRelease.objects.values_list("state", flat=True)) >= {"queued", "admitted", "denied"}
         assert set(Lesson.objects.values_list("scope", flat=True)) == {"project", "lab", "cluster"}
         assert Lesson.objects.filter(status="draft").exists(), "one waits for the PI"
+
+    def test_trials_meet_the_jobs_that_were_submitted_for_them(self, loaded: Facility) -> None:
+        planned = sum(plan.submit_s is not None for plan in loaded.trials)
+        assert TrialGrant.objects.filter(state="used").count() >= planned
+        assert TrialGrant.objects.filter(state="expired").exists()
+        assert TrialRefusal.objects.filter(code="trials_spent").exists()
+        with clock.at(NOW):
+            day = trial_day(person(cast.STAFF))
+        assert day.used >= planned
+        assert day.start_after_s is not None
+        assert 20 < day.start_after_s < 300
+
+    def test_a_trial_of_the_living_demo_meets_its_job(self, loaded: Facility, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(arrivals, "wants_trial", lambda rng, group: group.actor == AGENT)
+        with clock.at(NOW):
+            simulator = Simulator(Cluster.objects.get(name="aster"), seed=3)
+        for second in range(1, 60):
+            with clock.at(NOW + timedelta(seconds=second)):
+                simulator.tick()
+        with clock.at(NOW + timedelta(seconds=60)):
+            settle_trials()
+        used = TrialGrant.objects.filter(job__submit__gt=NOW, state="used")
+        assert used.exists()
+        for grant in used:
+            assert grant.job is not None
+            assert (grant.job.qos, grant.job.actor) == ("trial", "agent")
+            assert str(grant.job.extra["Comment"]).startswith("trl_")
+        simulator.close()
 
     def test_the_logins_that_are_printed_work(self, loaded: Facility) -> None:
         for login in cast.LOGINS:

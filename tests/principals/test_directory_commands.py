@@ -27,6 +27,32 @@ def test_add_person_gives_roles_and_a_place(db: None) -> None:
     assert AuditEvent.objects.filter(verb="person.add").count() == 2
 
 
+def test_add_person_says_what_it_kept_and_changed_of_somebody_known(db: None) -> None:
+    added = _run("add_person", "u0398", "--staff", "--email", "a@example.org", "--lab", "okafor", "--role", "pi")
+    assert added == ("u0398 is added: facility roles: staff; email: a@example.org; role in okafor: pi of okafor.")
+    again = _run("add_person", "u0398", "--infosec", "--lab", "okafor").splitlines()
+    assert again == [
+        "u0398 was known.",
+        "  changed: facility roles from staff to staff, infosec",
+        "  kept: email (a@example.org); password; role in okafor (pi of okafor)",
+        "  To change a role: --staff or --no-staff, likewise infosec and auditor; --lab NAME --role ROLE.",
+    ]
+    user = User.objects.get()
+    assert (user.is_research_computing, user.is_infosec, user.is_auditor) == (True, True, False)
+    assert LabMembership.objects.get().role == "pi"
+
+
+def test_add_person_takes_a_role_away_only_where_it_is_told_to(db: None) -> None:
+    _run("add_person", "u0398", "--staff", "--auditor", "--lab", "okafor", "--role", "pi")
+    words = _run("add_person", "u0398", "--no-staff", "--lab", "okafor", "--role", "member")
+    assert "facility roles from staff, auditor to auditor" in words
+    assert "role in okafor from pi of okafor to member of okafor" in words
+    user = User.objects.get()
+    assert (user.is_research_computing, user.is_auditor) == (False, True)
+    assert LabMembership.objects.get().role == "member"
+    assert "changed: nothing" in _run("add_person", "u0398")
+
+
 def test_add_person_claims_their_login_names(db: None) -> None:
     cluster = factories.make_cluster()
     known = cluster.cluster_users.create(login="u0398")

@@ -132,3 +132,11 @@ def test_a_lab_name_that_is_a_formula_is_not_run_by_a_spreadsheet(facility: Faci
     figure = by_key(content)["labs"]
     figure["rows"][0]["label"] = "=HYPERLINK()"
     assert ",'=HYPERLINK()," in pages.write(content, "csv")
+
+
+def test_an_empty_month_is_written_and_said_to_be_empty(facility: Facility) -> None:
+    for month, is_empty in (("2026-07", False), ("2020-01", True)):
+        out, err = StringIO(), StringIO()
+        call_command("report", "--cluster", "aster", "--month", month, stdout=out, stderr=err)
+        assert json.loads(out.getvalue())["sections"]
+        assert ("There are no jobs of aster in 2020-01" in err.getvalue()) is is_empty

@@ -227,3 +227,42 @@ def test_a_chunk_costs_a_fixed_number_of_queries(cluster: Cluster, django_assert
     ingest(cluster, many(500))  # names
     with django_assert_max_num_queries(60):
         ingest(cluster, many(1500, seed=2))
+
+
+def of_clusters(*names: str) -> bytes:
+    """A log with the column Cluster: one job a name."""
+    header = text().decode().strip() + "|Cluster"
+    rows = [f"{job_row(number)}|{name}" for number, name in enumerate(names, start=1)]
+    return "\n".join([header, *rows, ""]).encode()
+
+
+def test_records_of_another_cluster_are_set_aside_and_told_where_they_belong(cluster: Cluster):
+    batch = ingest(cluster, of_clusters("aster", "ASTER", "", "borage"))
+    assert counts(batch) == {"created": 3, "rejected": 1}
+    kept = QuarantinedRow.objects.get()
+    assert kept.reason == "other_cluster"
+    assert kept.detail == (
+        "The record is of cluster borage, not of aster. Send it again for cluster borage, or leave the Cluster column "
+        "out."
+    )
+    assert set(Job.objects.values_list("raw_id", flat=True)) == {1, 2, 3}
+    assert services.describe_others(batch) == []
+
+
+def test_a_file_of_another_cluster_is_refused_whole_and_plainly(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "log").write_bytes(of_clusters("borage", "borage", "clover"))
+    with pytest.raises(CommandError, match="nothing was stored, for every record is of another cluster") as caught:
+        call_command("ingest_jobs", str(tmp_path / "log"), cluster="aster")
+    assert "Send it again for cluster borage" in str(caught.value)
+    assert "Send it again for cluster clover" in str(caught.value)
+    assert "set aside for: other_cluster 3" in capsys.readouterr().out
+    assert not Job.objects.exists()
+
+
+def test_a_batch_refused_for_several_reasons_is_not_said_to_be_of_another_cluster(cluster: Cluster):
+    body = of_clusters("borage", "aster").replace(b"|aster\n", b"|aster|too|many|values\n")
+    batch = ingest(cluster, body)
+    assert counts(batch) == {"rejected": 2}
+    assert services.describe_others(batch) == []

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from portal.core import clock
+from portal.core.actors import ActorRef
 from portal.core.models import AuditEvent
-from principals.actors import SYSTEM_ACTOR
-from principals.models import Cluster
+from principals.actors import SYSTEM_ACTOR, Actor
+from principals.models import Cluster, ServiceAccount
+from principals.permissions import actor_for_user
 from telemetry import services, tasks
 from telemetry.models import IngestBatch, IngestPayload, Job, RollupDirty
 from telemetry.services.ingest import chunks, reading, uploads
@@ -217,3 +219,23 @@ def test_kill_9_at_any_chunk_loses_and_doubles_nothing(tmp_path: Path):
 def test_a_cluster_of_its_own_name_is_made_on_first_use(sent):
     accept(many(1), cluster="new-cluster")
     assert Cluster.objects.filter(name="new-cluster").exists()
+
+
+def test_the_audit_names_who_sent_a_batch_not_the_worker(sent):
+    service = ServiceAccount.objects.create(name="reader")
+    person = factories.make_user("ada")
+    person.is_research_computing = True
+    person.save()
+    senders = [
+        Actor(ref=ActorRef("service", str(service.pk), "reader"), service=service, scopes=frozenset({"ingest:jobs"})),
+        actor_for_user(person),
+        SYSTEM_ACTOR,
+    ]
+    for number, actor in enumerate(senders, start=1):
+        body = text(job_row(number))
+        batch = services.accept_upload(actor=actor, cluster_name="aster", body=body, format="sacct")
+        assert services.run_batch(batch.pk)
+    told = AuditEvent.objects.filter(verb="ingest.jobs").order_by("pk")
+    assert list(told.values_list("actor_kind", "actor_id", "actor_label")) == [
+        (actor.ref.kind, actor.ref.id, actor.ref.label) for actor in senders
+    ]

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from policies.models import AupVersion
 from portal.core import clock
+from principals import services as principal_services
 from principals.engine.harnesses import known_harnesses
 from principals.models import Agent, Lab, User
 from principals.services.agents import Registration
@@ -92,11 +93,25 @@ class RegisterForm(forms.Form):
         self.fields["aup_version"].initial = aup.version
         self.fields["accept"].label = f"I have read AUP {aup.version} and accept it for this agent."
 
+    def clean_name(self) -> str:
+        """Refuse a name that the service would refuse, so that every fault of a form is told at once."""
+        name: str = self.cleaned_data["name"].strip()
+        if problem := principal_services.name_problem(name):
+            raise forms.ValidationError(problem)
+        return name
+
+    def clean_expires(self) -> date:
+        """Refuse an end that the service would refuse."""
+        expires: date = self.cleaned_data["expires"]
+        if problem := principal_services.expiry_problem(end_of_day(expires)):
+            raise forms.ValidationError(problem)
+        return expires
+
     def registration(self) -> Registration:
         """Return what was typed, as the service takes it."""
         data = self.cleaned_data
         return Registration(
-            name=data["name"].strip(),
+            name=data["name"],
             harness=data["harness"],
             purpose=data["purpose"].strip(),
             expires=end_of_day(data["expires"]),

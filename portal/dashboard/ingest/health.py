@@ -2,16 +2,21 @@
 
 from typing import Any
 
+from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
 
 from portal.core import clock, exports, live
 from portal.core.models import LiveEvent
 from portal.dashboard.audit.chain import chain_state
+from portal.dashboard.formats import duration
+from portal.dashboard.ingest.forms import ExpectForm
 from principals import permissions
 from principals.web import PageRequest, page
+from telemetry import services as telemetry_services
 from telemetry.models import IngestBatch, QuarantinedRow
 from telemetry.selectors import sources
 
@@ -32,7 +37,7 @@ def ingest_health(request: PageRequest) -> HttpResponseBase:
     """Show how telemetry comes in; `?format=` with `of=sources|batches|quarantine` exports that list."""
     actor = request.actor
     permissions.require(actor, "ingest.look", remedy="Research-computing staff and auditors see the ingest.")
-    batches = IngestBatch.objects.visible_to(actor).select_related("cluster").order_by("-created", "-pk")
+    batches = _batches(request)
     if state := request.GET.get("batch_state"):
         batches = batches.filter(state=state)
     rows = sources.quarantined(actor)
@@ -42,14 +47,46 @@ def ingest_health(request: PageRequest) -> HttpResponseBase:
     rows = rows.order_by("-pk")
     if wanted := request.GET.get("format"):
         return _export(request, wanted, batches, rows)
+    return _show(request, batches, rows, reasons)
+
+
+@require_POST
+@page
+def expect_source(request: PageRequest) -> HttpResponseBase:
+    """Set how often a source is expected."""
+    permissions.require(request.actor, "ingest.expect", remedy="Research-computing staff set this.")
+    form = ExpectForm(request.POST)
+    if not form.is_valid():
+        rows = sources.quarantined(request.actor)
+        return _show(request, _batches(request), rows.order_by("-pk"), sources.reasons_of(rows), form)
+    every_s = form.cleaned_data["every_s"]
+    source = telemetry_services.expect_source(actor=request.actor, source=form.cleaned_data["source"], every_s=every_s)
+    words = f"is expected every {duration(every_s)}" if every_s else "comes when it comes"
+    messages.success(request, f"{source.name} of {source.cluster.name} {words}.")
+    return redirect("ingest-health")
+
+
+def _batches(request: PageRequest) -> QuerySet[IngestBatch]:
+    visible = IngestBatch.objects.visible_to(request.actor)
+    return visible.select_related("cluster").order_by("-created", "-pk")
+
+
+def _show(
+    request: PageRequest, batches: QuerySet[IngestBatch], rows: QuerySet[QuarantinedRow],
+    reasons: list[tuple[str, int]], form: ExpectForm | None = None,
+) -> HttpResponseBase:  # fmt: skip
+    actor = request.actor
     shown = Paginator(batches, BATCHES).get_page(request.GET.get("page"))
+    if form is None and permissions.can(actor, "ingest.expect"):
+        form = ExpectForm()
     context = {
-        "sources": sources.sources(), "page": shown, "reasons": reasons, "reason": reason or "",
-        "rows": rows[:ROWS], "rows_total": rows.count(), "now": clock.now(), "batch_state": state or "",
+        "sources": sources.sources(), "page": shown, "reasons": reasons,
+        "reason": request.GET.get("reason", ""), "rows": rows[:ROWS], "rows_total": rows.count(),
+        "now": clock.now(), "batch_state": request.GET.get("batch_state", ""), "expect_form": form,
         "batch_states": [("", "All"), *IngestBatch.State.choices], "intake": sources.intake(actor, _since()),
         **_behind(),
     }  # fmt: skip
-    return render(request, "ingest/health.html", context)
+    return render(request, "ingest/health.html", context, status=422 if form and form.errors else 200)
 
 
 def _since() -> Any:

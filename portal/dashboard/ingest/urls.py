@@ -6,5 +6,6 @@ from portal.dashboard.ingest import batch, health
 
 urlpatterns = [
     path("ingest/", health.ingest_health, name="ingest-health"),
+    path("ingest/expected/", health.expect_source, name="ingest-expect"),
     path("ingest/batches/<uuid:public_id>/", batch.ingest_batch, name="ingest-batch"),
 ]

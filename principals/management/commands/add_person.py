@@ -2,28 +2,38 @@
 
 import getpass
 import sys
-from typing import Any
+from argparse import BooleanOptionalAction
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from portal.core.errors import DomainError
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
-from principals.models import LabMembership
+from principals.models import LabMembership, User
+
+_FLAGS: Final = {
+    "staff": "research-computing staff",
+    "infosec": "works on incidents",
+    "auditor": "reads everything, changes nothing",
+}
+_COLUMNS: Final = {"staff": "is_research_computing", "infosec": "is_infosec", "auditor": "is_auditor"}
 
 
 class Command(BaseCommand):
-    help = "Add a person, or change their roles; --lab gives them a place in a lab, which is made on first use."
+    help = (
+        "Add a person, or change one who is known: what is not named is kept. --staff gives a role, --no-staff takes "
+        "it away; --lab gives a place in a lab, which is made on first use."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("login", help="the login name, as on the cluster")
         parser.add_argument("--email", default="", help="where notices go")
-        parser.add_argument("--staff", action="store_true", help="research-computing staff")
-        parser.add_argument("--infosec", action="store_true", help="works on incidents")
-        parser.add_argument("--auditor", action="store_true", help="reads everything, changes nothing")
+        for flag, words in _FLAGS.items():
+            parser.add_argument(f"--{flag}", action=BooleanOptionalAction, help=words)
         parser.add_argument("--lab", help="the lab's name: the Slurm account it is charged under, where it has one")
         parser.add_argument(
-            "--role", choices=LabMembership.Role.values, default=LabMembership.Role.MEMBER, help="in the lab"
+            "--role", choices=LabMembership.Role.values, help="in the lab (the one held there, else member)"
         )
         parser.add_argument("--password", action="store_true", help="ask for a password (or read it from a pipe)")
 
@@ -31,16 +41,51 @@ class Command(BaseCommand):
         password = None
         if options["password"]:
             password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
-        roles = {f"is_{name}": options[flag] for name, flag in
-                 (("research_computing", "staff"), ("infosec", "infosec"), ("auditor", "auditor"))}  # fmt: skip
+        roles = {column: options[flag] for flag, column in _COLUMNS.items() if options[flag] is not None}
+        before = _facts(options["login"], options["lab"])
         try:
             user = principal_services.add_person(
                 actor=SYSTEM_ACTOR, login=options["login"], email=options["email"], password=password, roles=roles
             )
             if options["lab"]:
                 lab = principal_services.ensure_lab(actor=SYSTEM_ACTOR, name=options["lab"])
-                principal_services.add_lab_member(actor=SYSTEM_ACTOR, lab=lab, user=user, role=options["role"])
+                held = user.memberships.filter(lab=lab).values_list("role", flat=True).first()
+                role = options["role"] or held or LabMembership.Role.MEMBER
+                principal_services.add_lab_member(actor=SYSTEM_ACTOR, lab=lab, user=user, role=role)
         except DomainError as error:
             raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
-        place = f", {options['role']} of {options['lab']}" if options["lab"] else ""
-        self.stdout.write(f"{user.username} is known{place}.")
+        self.stdout.write(_summary(user.username, before, _facts(user.username, options["lab"])))
+
+
+def _facts(login: str, lab: str | None) -> dict[str, str]:
+    """Return what is known of a person, in words; nothing of one who is not. The password stands as its hash."""
+    user = User.objects.filter(username=login).first()
+    if user is None:
+        return {}
+    roles = ", ".join(flag for flag, column in _COLUMNS.items() if getattr(user, column)) or "none"
+    facts = {"facility roles": roles, "email": user.email or "none", "password": user.password}
+    if lab:
+        held = user.memberships.filter(lab__name=lab).values_list("role", flat=True).first()
+        facts[f"role in {lab}"] = f"{held} of {lab}" if held else "none"
+    return facts
+
+
+def _summary(login: str, before: dict[str, str], after: dict[str, str]) -> str:
+    """Say what was added, or what was changed and kept of a person who was known, and how to change it."""
+    shown = {name: value for name, value in after.items() if name != "password"}
+    if not before:
+        return f"{login} is added: " + "; ".join(f"{name}: {value}" for name, value in shown.items()) + "."
+    changed = [
+        name if name == "password" else f"{name} from {before[name]} to {value}"
+        for name, value in after.items() if before[name] != value
+    ]  # fmt: skip
+    kept = [
+        name if name == "password" else f"{name} ({value})" for name, value in after.items() if before[name] == value
+    ]
+    lines = [
+        f"{login} was known.",
+        f"  changed: {'; '.join(changed) or 'nothing'}",
+        f"  kept: {'; '.join(kept) or 'nothing'}",
+        "  To change a role: --staff or --no-staff, likewise infosec and auditor; --lab NAME --role ROLE.",
+    ]
+    return "\n".join(lines)

@@ -57,6 +57,10 @@ class Command(BaseCommand):
         if batch.state != IngestBatch.State.DONE:
             raise CommandError(f"{shown}: {batch.error}")
         self.stdout.write(summary_of(batch, shown))
+        if others := services.describe_others(batch):
+            raise CommandError(
+                f"{shown}: nothing was stored, for every record is of another cluster. {' '.join(others)}"
+            )
 
 
 @contextlib.contextmanager

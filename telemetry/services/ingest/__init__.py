@@ -1,7 +1,7 @@
 """How job records come in: one path for the command, the API, readers and the simulator."""
 
 from telemetry.services.ingest.files import ingest_file, ingest_records
-from telemetry.services.ingest.quarantine import count_reasons
+from telemetry.services.ingest.quarantine import count_reasons, describe_others
 from telemetry.services.ingest.running import Progress
 from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.ingest.uploads import accept_upload, require_cluster, run_batch, sweep
@@ -11,6 +11,7 @@ __all__ = [
     "RecordStream",
     "accept_upload",
     "count_reasons",
+    "describe_others",
     "ingest_file",
     "ingest_records",
     "require_cluster",

@@ -38,13 +38,13 @@ class _Prepared:
     counts: Counts = field(default_factory=Counts)
 
 
-def prepare(outcomes: Iterable[Outcome], *, first_line: int) -> _Prepared:
+def prepare(outcomes: Iterable[Outcome], *, cluster: str, first_line: int) -> _Prepared:
     """Redact and digest what will be stored; this needs no database and holds no lock."""
     prepared, key = _Prepared(), redaction_key()
     for outcome in outcomes:
         if isinstance(outcome, JobRecord):
-            if misfit := rows.find_misfit(outcome):
-                prepared.rejected.append(Rejected(first_line, "out_of_range", misfit, repr(outcome[:6])))
+            if fault := rows.find_fault(outcome, cluster):
+                prepared.rejected.append(Rejected(first_line, *fault, repr(outcome[:6])))
                 continue
             record, secrets = redact_record(outcome, key=key)
             prepared.counts.redactions += secrets
@@ -61,7 +61,7 @@ def prepare(outcomes: Iterable[Outcome], *, first_line: int) -> _Prepared:
 
 def write_chunk(feed: Feed, chunk: Chunk) -> Counts:
     """Write a chunk and move the batch on, or nothing at all. Errors: `LeaseLost`, those of the database."""
-    prepared = prepare(chunk.outcomes, first_line=feed.batch.line)
+    prepared = prepare(chunk.outcomes, cluster=feed.cluster.name, first_line=feed.batch.line)
     counts = prepared.counts
     with transaction.atomic():
         # Jobs and sessions of a cluster are written one after the other, so that each sees the other's rows.

@@ -12,6 +12,7 @@ from telemetry.services.ingest.feed import redaction_key
 
 KEPT_PER_BATCH: Final = 10_000
 _DETAIL_LENGTH: Final = 300
+OTHER_CLUSTER: Final = "other_cluster"
 
 
 def set_aside(batch: IngestBatch, rejected: Sequence[Rejected], *, before: int) -> int:
@@ -33,6 +34,15 @@ def set_aside(batch: IngestBatch, rejected: Sequence[Rejected], *, before: int) 
 def _storable(text: str) -> str:
     """Show zero bytes as U+2400: PostgreSQL's text cannot hold them."""
     return text.replace("\0", "\u2400")
+
+
+def describe_others(batch: IngestBatch, limit: int = 3) -> list[str]:
+    """Return what is said of a batch whose every record is of another cluster; nothing where one is not."""
+    if not batch.rejected_rows or batch.rejected_rows + batch.step_rows != batch.total_rows:
+        return []
+    if batch.quarantined.exclude(reason=OTHER_CLUSTER).exists():
+        return []
+    return list(batch.quarantined.order_by("detail").values_list("detail", flat=True).distinct()[:limit])
 
 
 def count_reasons(batch: IngestBatch) -> dict[str, int]:

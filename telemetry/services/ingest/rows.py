@@ -17,6 +17,7 @@ from telemetry.engine.reports import Known
 from telemetry.engine.slurm.records import JobRecord
 from telemetry.engine.touched import Footprint
 from telemetry.services.attribution import OWN_CAMPAIGN
+from telemetry.services.ingest.quarantine import OTHER_CLUSTER
 
 Key = tuple[int, int]  # raw job id, submit time
 Row = tuple[Any, ...]
@@ -72,10 +73,28 @@ def write(new: Sequence[Row], known: Sequence[Row]) -> None:
             cursor.executemany(_UPSERT, known)
 
 
-def find_misfit(record: JobRecord) -> str:
-    """Say what of a record no row can hold; "" where all fits."""
-    if misfit := _find_misnamed(record.user, record.account, record.group):
-        return misfit
+def find_fault(record: JobRecord, cluster: str) -> tuple[str, str] | None:
+    """Say why a record is no row of `cluster`: a reason's code and its words; None where it is one."""
+    if record.cluster and record.cluster != cluster and (other := _find_other(record.cluster, cluster)):
+        return OTHER_CLUSTER, other
+    if misfit := _find_misnamed(record.user, record.account, record.group) or _find_misfit(record):
+        return "out_of_range", misfit
+    return None
+
+
+@lru_cache(maxsize=256)
+def _find_other(named: str, cluster: str) -> str:
+    """Say that a record names another cluster than it was sent for; Slurm takes names in any case for the same."""
+    if named.lower() == cluster.lower():
+        return ""
+    return (
+        f"The record is of cluster {named[:NAME_LENGTH]}, not of {cluster}. Send it again for cluster "
+        f"{named[:NAME_LENGTH]}, or leave the Cluster column out."
+    )
+
+
+def _find_misfit(record: JobRecord) -> str:
+    """Say which number of a record no column can hold; "" where all fit."""
     counts = max(
         record.nodes, record.cpus, record.gpus, record.array_tasks, record.restarts, record.exit_code,
         record.exit_signal,

@@ -15,8 +15,8 @@ from django.db.models import Exists, OuterRef, Q
 from portal.core import clock
 from portal.core.actors import ActorRef
 from portal.core.errors import Invalid, TooLarge
-from principals.actors import Actor
-from principals.models import Cluster
+from principals.actors import SYSTEM_ACTOR, Actor
+from principals.models import Cluster, ServiceAccount, User
 from principals.services import ensure_cluster
 from telemetry import permissions, tasks
 from telemetry.engine.slurm.errors import FormatError
@@ -99,7 +99,7 @@ def run_batch(batch_id: int) -> bool:
     lease = batches.take_lease(batch) if batch else None
     if batch is None or lease is None:
         return False
-    ref = ActorRef(kind="service", id=str(batch.pk), label=batch.sent_by)
+    ref = _sender_of(batch)
     if batch.attempts > batches.MAX_ATTEMPTS:
         text = f"Work ended {batches.MAX_ATTEMPTS} times before line {batch.line}. {batch.error}".strip()
         return batches.fail_batch(batch, lease, ref, text, keep=True)
@@ -115,6 +115,17 @@ def run_batch(batch_id: int) -> bool:
         log.exception("ingest_batch_failed", batch=batch.pk)
         return _give_back(feed, ref, error)
     return True
+
+
+def _sender_of(batch: IngestBatch) -> ActorRef:
+    """Return who sent a batch, for its audit rows: a worker acts in their name, not in its own."""
+    service = ServiceAccount.objects.filter(name=batch.sent_by).only("pk", "name").first()
+    if service is not None:
+        return ActorRef(kind="service", id=str(service.pk), label=service.name)
+    person = User.objects.filter(username=batch.sent_by).only("pk", "username").first()
+    if person is not None:
+        return ActorRef(kind="user", id=str(person.pk), label=person.username)
+    return SYSTEM_ACTOR.ref
 
 
 def _give_back(feed: Feed, ref: ActorRef, error: Exception) -> bool:
@@ -154,7 +165,7 @@ def sweep() -> int:
     for batch in found:
         if batch.pk not in sendable:
             text = f"The process ended before line {batch.line}. Run the same command again to go on."
-            batches.fail_batch(batch, batch.leased_until, ActorRef("system", "gatehouse", batch.sent_by), text)
+            batches.fail_batch(batch, batch.leased_until, SYSTEM_ACTOR.ref, text)
             continue
         # A queued batch is not sent again while this hint may still wait its turn.
         queued = IngestBatch.objects.filter(pk=batch.pk, state=IngestBatch.State.QUEUED)

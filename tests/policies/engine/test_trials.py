@@ -1,3 +1,5 @@
+import re
+from dataclasses import replace
 from datetime import timedelta, timezone
 
 import pytest
@@ -53,6 +55,59 @@ def test_a_shorter_trial_that_fits_is_offered():
     (reason,) = decide(TrialRequest(15, gpus=1), person=rows).reasons
     assert reason.sentence == "5.83 of 6 trial GPU-hours are used. 0.25 come back at 11:00 UTC."
     assert reason.remedy.startswith("A trial of 10 min fits now. ")
+
+
+def test_the_smallest_of_all_budgets_says_which_length_fits():
+    rows = [used(2, gpu_minutes=350)]
+    reasons = decide(TrialRequest(15, gpus=1), person=rows, lab=[*rows, used(3, gpu_minutes=1083)]).reasons
+    assert [reason.code for reason in reasons] == ["gpu_minutes_spent", "lab_gpu_minutes_spent"]
+    assert all(reason.remedy.startswith("A trial of 7 min fits now. ") for reason in reasons)
+
+
+def test_no_length_fits_while_another_reason_stands_against_every_length():
+    short = used(2, gpu_minutes=350)
+    many = TrialRequest(15, gpus=2)
+    wide = TrialRequest(15, gpus=1, nodes=2)
+    spent = [used(3, trials=29), short]
+    for request, person, lab in (
+        (many, [short], [short]),
+        (wide, [short], [short]),
+        (TrialRequest(15, gpus=1), spent, spent),
+        (TrialRequest(15, gpus=1), [short], [used(3, trials=119), short]),
+    ):
+        decision = decide(request, person=person, lab=lab)
+        assert len(decision.reasons) == 2
+        assert not any("fits now" in reason.remedy for reason in decision.reasons)
+
+
+def test_a_request_that_is_too_long_is_told_no_length_above_the_longest():
+    decision = decide(TrialRequest(60, gpus=1), person=[used(2, gpu_minutes=320)])
+    assert [reason.code for reason in decision.reasons] == ["too_long", "gpu_minutes_spent"]
+    assert decision.reasons[1].remedy.startswith("A trial of 15 min fits now. ")
+
+
+def test_every_remedy_names_the_moment_at_which_all_budgets_allow_it():
+    person = [used(22, trials=30)]
+    decision = decide(TrialRequest(5, gpus=1), person=person, lab=[*person, used(3, gpu_minutes=1440)])
+    assert [reason.code for reason in decision.reasons] == ["trials_spent", "lab_gpu_minutes_spent"]
+    assert "come back at 12:00 UTC." in decision.reasons[0].sentence
+    assert {reason.remedy for reason in decision.reasons} == {
+        "Ask again at 07:00 UTC on 4 Aug, or submit an ordinary job."
+    }
+    assert decision.returns_at_s == TEN + 21 * 3600
+
+
+def test_nobody_is_told_to_ask_again_where_waiting_does_not_help():
+    decision = decide(TrialRequest(15, gpus=2), person=[used(1, trials=30, gpu_minutes=360)])
+    assert decision.returns_at_s is None
+    assert not any("Ask again" in reason.remedy for reason in decision.reasons)
+
+
+def test_shorter_trials_are_said_not_to_help_only_where_none_fits_earlier():
+    rows = [used(23.5, gpu_minutes=5), used(23, gpu_minutes=15), used(1, gpu_minutes=340)]
+    (reason,) = decide(TrialRequest(15, gpus=1), person=rows).reasons
+    assert reason.sentence.endswith("0.33 come back at 11:00 UTC.")
+    assert decide(TrialRequest(5, gpus=1), person=rows, now_s=TEN + 1800).granted
 
 
 def test_the_sentence_speaks_the_site_zone_and_names_another_day():
@@ -144,6 +199,41 @@ def test_no_order_of_requests_ever_overspends(limits, asked):
             live = [row for owner, row in rows if owner in owners and row.returns_at_s > now]
             assert len(live) <= trials
             assert sum(row.gpu_minutes for row in live) <= minutes
+
+
+@given(small_limits, requests, usages, usages)
+def test_a_length_that_is_named_is_granted_and_is_the_longest(limits, request, person, others):
+    lab = [*person, *others]
+    decision = decide(request, limits, person, lab)
+    named = {int(n) for reason in decision.reasons for n in re.findall(r"of (\d+) min fits now", reason.remedy)}
+    fits = [
+        minutes
+        for minutes in range(1, request.minutes)
+        if decide(replace(request, minutes=minutes), limits, person, lab).granted
+    ]
+    if any(reason.code.endswith("_spent") for reason in decision.reasons):
+        assert named == set(fits[-1:])
+    else:
+        assert not named
+
+
+@given(small_limits, requests, usages, usages)
+def test_no_shorter_trial_is_granted_before_the_moment_until_which_none_helps(limits, request, person, others):
+    lab = [*person, *others]
+    decision = decide(request, limits, person, lab)
+    if not any("do not help until then" in reason.sentence for reason in decision.reasons):
+        return
+    moments = sorted({row.returns_at_s for row in lab if row.returns_at_s > TEN})
+    allowed = [at for at in (TEN, *moments) if decide(replace(request, minutes=1), limits, person, lab, at).granted]
+    assert decision.returns_at_s is None or not [at for at in allowed if at < decision.returns_at_s]
+
+
+@given(small_limits, requests, usages, usages)
+def test_a_remedy_says_ask_again_exactly_where_a_moment_is_given(limits, request, person, others):
+    decision = decide(request, limits, person, [*person, *others])
+    spent = [reason for reason in decision.reasons if reason.code.endswith("_spent")]
+    asks = ["Ask again at" in reason.remedy for reason in spent]
+    assert all(asks) if decision.returns_at_s is not None else not any(asks)
 
 
 @given(small_limits, requests, usages)

@@ -7,6 +7,7 @@ from portal.core.errors import DomainError
 from portal.reports import pages, services
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
+from telemetry.models import RollupDay
 from telemetry.selectors import Period
 
 
@@ -34,6 +35,8 @@ class Command(BaseCommand):
             )
         except DomainError as error:
             raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+        if not RollupDay.objects.filter(cluster=cluster, day__range=(period.first, period.last)).exists():
+            self.stderr.write(f"There are no jobs of {cluster.name} in {options['month']}; its counts are zero.")
         text = pages.write(content, options["format"])
         if options["output"]:
             options["output"].write_text(text, encoding="utf-8")
