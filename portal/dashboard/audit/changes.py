@@ -9,7 +9,9 @@ from portal.core.models import AuditEvent
 
 SHOWN_DIGEST: Final = 12
 SHOWN_TEXT: Final = 80
-_DIGEST: Final = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32,}(?![0-9A-Za-z])")
+_DIGEST: Final = re.compile(
+    r"(?<![0-9A-Za-z])(?:[0-9a-f]{32,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![0-9A-Za-z])"
+)
 # Counts of a batch that stayed at nothing are no change worth a line.
 NOTHING: Final[tuple[Any, ...]] = (0, None, "", [], {})
 # The one field of what has only one: its name would say nothing.
@@ -50,7 +52,7 @@ class Change:
 
 
 def shorten(text: str) -> str:
-    """Return a text with every digest of 32 hex digits and more at its first twelve."""
+    """Return a text with every UUID, and digest of 32 hex digits and more, at its first twelve characters."""
     return _DIGEST.sub(lambda found: f"{found[0][:SHOWN_DIGEST]}…", text)
 
 

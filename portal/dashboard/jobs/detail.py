@@ -8,9 +8,8 @@ from django.http import Http404
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 
-from portal.core import clock
 from portal.dashboard.formats import duration
-from portal.dashboard.jobs.cells import RELATED, JobRow, short_nodes
+from portal.dashboard.jobs.cells import RELATED, rows_of, short_nodes
 from portal.dashboard.shell import url_or_none
 from principals.engine.harnesses import harness_name
 from principals.models import AgentSession
@@ -40,7 +39,7 @@ def job(request: PageRequest, pk: int) -> HttpResponseBase:
     """Show one job to whoever may see it."""
     visible = Job.objects.visible_to(request.actor).select_related(*RELATED, "account", "batch", "session__cluster")
     found = get_object_or_404(visible, pk=pk)
-    row = JobRow(found, clock.now())
+    row = rows_of([found])[0]
     outcome = describe_outcome(found.state, found.exit_code or 0, found.exit_signal or 0)
     context = {
         "job": found, "row": row, "outcome": outcome[:1].upper() + outcome[1:],
