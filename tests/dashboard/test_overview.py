@@ -63,6 +63,21 @@ def test_every_figure_can_be_drawn(month: Cast, name: str) -> None:
     assert figure["data"]
 
 
+def test_where_there_is_none_of_something_it_says_so(cast: Cast) -> None:
+    row = job_row(1, User="pi", Account="okafor_lab", Submit=f"{DAY}T10:00:00", State="PENDING", Start="Unknown",
+                  End="Unknown", ElapsedRaw="0")  # fmt: skip
+    ingest(cast.cluster, text(row))
+    telemetry_services.catch_up(cluster=cast.cluster)
+    context = sign_in(cast.staff).get("/overview/?period=2026-07").context
+    assert [figure["of"] for figure in context["kpis"]] == [
+        "0 of 1", "no GPU-hours in this period", "no agent session is known yet",
+        "no job of an agent ended in this period", "no job of an agent ended in this period",
+    ]  # fmt: skip
+    assert [row["label"] for row in context["share_rows"]] == ["People", "Submissions"]
+    assert "There are no core-hours and no GPU-hours in this period." in context["unknown"]
+    assert "no submission of an agent or a person is known yet" in context["week_sub"]
+
+
 def test_there_is_no_change_against_days_nobody_recorded(month: Cast) -> None:
     assert " pt<" not in sign_in(month.staff).get("/overview/?period=2026-07").content.decode()
 

@@ -14,6 +14,7 @@ from portal.core import clock
 from portal.core.models import AuditEvent
 from portal.dashboard.agents.actions import find_agent
 from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm
+from portal.dashboard.agents.registry import state_of
 from principals import permissions, selectors
 from principals.actors import Actor
 from principals.engine import tiers
@@ -41,8 +42,10 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
     jobs = jobs_of(found, actor)
     may = {verb: permissions.can(actor, f"agent.{verb}", found) for verb in VERBS}
     may["accept_aup"] = policy_permissions.can(actor, "aup.accept", found)
+    holds = list(selectors.holds_on_agent(found).order_by("placed_at"))
     context = {
         "agent": found,
+        "state": state_of(found, holds),
         "harness": harness_name(found.harness),
         "may": may,
         "may_approve": _may_approve(found, may),
@@ -51,7 +54,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "tier_foot": f"{risk.score} points: {TIER_FOOT[risk.tier]}",
         "approvals": found.approvals.select_related("by"),
         "missing_approvals": selectors.approvals_missing(found) if found.status == Agent.Status.REQUESTED else set(),
-        "holds": selectors.holds_on_agent(found).order_by("placed_at"),
+        "holds": holds,
         "aup": policy_services.current_aup(),
         "acceptance": _acceptance(found),
         "sessions": AgentSession.objects.filter(agent=found).order_by("-started")[:ROWS],
