@@ -5,18 +5,19 @@ A file of last year, or an end that was never told, leaves records in an active 
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from django.db.models import BigIntegerField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Value
 
 from portal.core import clock
 from telemetry.models import ACTIVE_STATES, Job, JobState
 
+JobsT = TypeVar("JobsT", bound=QuerySet[Job])
 GRACE: Final = timedelta(hours=1)  # slurmctld ends a job a little after its limit, and readers tell it later still
 SILENCE: Final = timedelta(days=7)  # after so long without a word there is no more "now"
 
 
-def held_now(jobs: QuerySet[Job]) -> QuerySet[Job]:
+def held_now(jobs: JobsT) -> JobsT:
     """Narrow jobs in an active state to those that Slurm can still hold.
 
     One that started is held while its time limit (sbatch(1) --time) has not run out, or it was seen running within

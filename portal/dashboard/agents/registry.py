@@ -41,6 +41,7 @@ def agents(request: PageRequest) -> HttpResponseBase:
         "rows": _rows(listed.object_list),
         "sort": sort,
         "states": _states(visible),
+        "states_known": Agent.Status.values,
         "harnesses": [("", "All"), *known_harnesses().items()],
         "labs": [("", "All"), *visible.order_by("lab__title").values_list("lab__name", "lab__title").distinct()],
         "now": clock.now(),
@@ -71,8 +72,8 @@ def state_of(agent: Agent, holds: Iterable[Hold]) -> str:
 
 
 def _filtered(rows: QuerySet[Agent], query: Any) -> QuerySet[Agent]:
-    if status := query.get("status"):
-        rows = rows.filter(status__in=status.split(","))
+    if statuses := [one for one in query.get("status", "").split(",") if one in Agent.Status.values]:
+        rows = rows.filter(status__in=statuses)
     if harness := query.get("harness"):
         rows = rows.filter(harness=harness)
     if lab := query.get("lab"):

@@ -33,7 +33,9 @@ def ingest_health(request: PageRequest) -> HttpResponseBase:
     actor = request.actor
     permissions.require(actor, "ingest.look", remedy="Research-computing staff and auditors see the ingest.")
     batches = IngestBatch.objects.visible_to(actor).select_related("cluster").order_by("-created", "-pk")
-    if state := request.GET.get("batch_state"):
+    asked = request.GET.get("batch_state", "")
+    state = asked if asked in IngestBatch.State.values else ""
+    if state:
         batches = batches.filter(state=state)
     rows = sources.quarantined(actor)
     reasons = sources.reasons_of(rows)
@@ -45,7 +47,7 @@ def ingest_health(request: PageRequest) -> HttpResponseBase:
     shown = Paginator(batches, BATCHES).get_page(request.GET.get("page"))
     context = {
         "sources": sources.sources(), "page": shown, "reasons": reasons, "reason": reason or "",
-        "rows": rows[:ROWS], "rows_total": rows.count(), "now": clock.now(), "batch_state": state or "",
+        "rows": rows[:ROWS], "rows_total": rows.count(), "now": clock.now(), "batch_state": state,
         "batch_states": [("", "All"), *IngestBatch.State.choices], "intake": sources.intake(actor, _since()),
         **_behind(),
     }  # fmt: skip

@@ -69,7 +69,7 @@ def live_jobs(request: PageRequest) -> HttpResponseBase:
     context |= choices.live_choices(selectors.live_jobs(request.actor, JobFilter(cluster=asked.cluster)), asked) | {
         "topics": ",".join(heard), "cursor": cursor, "known": known, "entries": ticker_entries(heard),
         "actors": choices.ACTORS, "waits": choices.WAITS, "deck": _deck(asked),
-        "tags": choices.tags_of(request.GET, asked),
+        "tags": choices.tags_of(request.GET, asked), "known_states": JobState.values,
     }  # fmt: skip
     return render(request, "jobs/live.html", context)
 

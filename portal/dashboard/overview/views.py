@@ -135,7 +135,7 @@ def _runtimes_title(asked: Asked) -> str:
 @page
 def data(request: PageRequest, name: str, kind: str) -> HttpResponseBase:
     """Answer one of the Overview's tables as CSV or JSON, or one of its figures for the browser to draw."""
-    asked = read(request)
+    asked = read(request, strict=True)
     if asked is None:
         raise NotFound("No cluster has data yet.")
     if kind == "figure":
