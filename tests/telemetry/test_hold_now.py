@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from portal.core import clock
-from principals.models import ClusterUser
+from principals.models import AgentSession, ClusterUser
 from telemetry import selectors
 from telemetry.models import Job
 from telemetry.selectors import JobFilter, held_now
@@ -73,6 +73,12 @@ def test_no_page_shows_it_as_running_now(cast: Cast, user: ClusterUser) -> None:
     page = client.get(f"/jobs/{old.pk}/").content.decode()
     assert "Last reported running" in page and ">Running<" not in page
     assert ">Running<" in client.get(f"/jobs/{runs.pk}/").content.decode()
+    session = AgentSession.objects.create(
+        cluster=cast.cluster, cluster_user=user, host="login1", harness="codex", started=1, agent=cast.agent
+    )  # fmt: skip
+    Job.objects.update(session=session)
+    of_agent = client.get(f"/agents/{cast.agent.name}/").context["jobs"]
+    assert {row.job.pk: row.state for row in of_agent} == {old.pk: "Last reported running", runs.pk: "Running"}
     rows = {row.job.pk: row for row in client.get("/jobs/").context["rows"]}
     assert (rows[old.pk].state, rows[old.pk].ran_s) == ("Last reported running", old.elapsed_s)
     assert rows[runs.pk].state == "Running"

@@ -15,6 +15,7 @@ from portal.core.models import AuditEvent
 from portal.dashboard.agents.actions import find_agent
 from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm
 from portal.dashboard.agents.registry import state_of
+from portal.dashboard.jobs.cells import RELATED, rows_of
 from principals import permissions, selectors
 from principals.actors import Actor
 from principals.engine import tiers
@@ -59,7 +60,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "acceptance": _acceptance(found),
         "sessions": AgentSession.objects.filter(agent=found).order_by("-started")[:ROWS],
         "session_count": AgentSession.objects.filter(agent=found).count(),
-        "jobs": jobs.select_related("cluster").order_by("-submit")[:ROWS],
+        "jobs": rows_of(jobs.select_related(*RELATED).order_by("-submit")[:ROWS]),
         "job_count": jobs.count(),
         "tokens": found.tokens.order_by("-created")[: ROWS * 2] if _sees_tokens(actor, found) else [],
         "trial_budget": policy_selectors.trial_budget(found.owner, found.lab) if _sees_tokens(actor, found) else None,

@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 
 from portal.dashboard.formats import duration
-from portal.dashboard.jobs.cells import RELATED, rows_of, short_nodes
+from portal.dashboard.jobs.cells import RELATED, JobRow, rows_of, short_nodes
 from portal.dashboard.shell import url_or_none
 from principals.engine.harnesses import harness_name
 from principals.models import AgentSession
@@ -75,10 +75,10 @@ def _session(request: PageRequest, job: Job) -> AgentSession | None:
     return AgentSession.objects.visible_to(request.actor).select_related("agent").filter(pk=job.session_id).first()
 
 
-def _others(request: PageRequest, job: Job) -> list[Job]:
+def _others(request: PageRequest, job: Job) -> list[JobRow]:
     """Return other records of the same raw id: earlier lives of a requeued job, or of a recycled number."""
     records = Job.objects.visible_to(request.actor).filter(cluster=job.cluster, raw_id=job.raw_id)
-    return list(records.exclude(pk=job.pk).order_by("-submit")[:10])
+    return rows_of(records.exclude(pk=job.pk).order_by("-submit")[:10])
 
 
 def timeline_of(job: Job) -> list[dict[str, Any]]:
