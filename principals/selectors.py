@@ -1,5 +1,7 @@
 """Reads of `principals` that span models."""
 
+from collections.abc import Iterable
+
 from django.db.models import Q, QuerySet
 
 from principals.engine import tiers
@@ -13,6 +15,24 @@ def holds_on_agent(agent: Agent) -> QuerySet[Hold]:
         | Q(subject_kind="user", subject_id=agent.owner_id)
         | Q(subject_kind="lab", subject_id=agent.lab_id)
     )
+
+
+def holds_on_agents(agents: Iterable[Agent]) -> dict[int, list[Hold]]:
+    """Return the holds in force that stop each agent of a page, by its id: one query."""
+    listed = list(agents)
+    places: dict[tuple[str, int], list[Hold]] = {}
+    for agent in listed:
+        places |= {place: [] for place in _places_of(agent)}
+    subjects = Q(pk=None)
+    for kind in ("agent", "user", "lab"):
+        subjects |= Q(subject_kind=kind, subject_id__in=[pk for one, pk in places if one == kind])
+    for hold in Hold.objects.in_force().filter(subjects).order_by("placed_at"):
+        places[hold.subject_kind, hold.subject_id].append(hold)
+    return {agent.pk: [hold for place in _places_of(agent) for hold in places[place]] for agent in listed}
+
+
+def _places_of(agent: Agent) -> tuple[tuple[str, int], ...]:
+    return ("agent", agent.pk), ("user", agent.owner_id), ("lab", agent.lab_id)
 
 
 def risk_of(agent: Agent) -> tiers.RiskAssessment:

@@ -1,5 +1,6 @@
 """Pages of trials: budgets, requests with their reasons, limits."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -118,9 +119,16 @@ def trial_requests(request: PageRequest) -> HttpResponseBase:
         "codes": [("", "All"), *selectors.REASON_WORDS.items()],
         "labs": [("", "All"), *Lab.objects.visible_to(request.actor).order_by("title").values_list("name", "title")],
         "periods": [("", "All"), ("day", "Last 24 hours")],
+        **_in_force(query),
         "now": clock.now(),
     }
     return render(request, "policies/trial_requests.html", context)
+
+
+def _in_force(query: Mapping[str, str]) -> dict[str, str]:
+    """Return the filters of the address that are in force: unknown words are left out."""
+    known = {"state": TrialGrant.State.values, "code": selectors.REASON_WORDS, "since": ("day",)}
+    return {name: query.get(name, "") if query.get(name) in values else "" for name, values in known.items()}
 
 
 def _filtered_grants(request: PageRequest) -> QuerySet[TrialGrant]:

@@ -83,6 +83,14 @@ def newest_seq() -> int:
     return counter.value if counter else 0
 
 
+def committed_seq() -> int:
+    """Return the position that the newest committed event has or is about to get.
+
+    Where nobody listened for a while, events wait for their number; what a page shows holds them already.
+    """
+    return newest_seq() + LiveEvent.objects.filter(seq=None).count()
+
+
 def oldest_kept_seq() -> int:
     """Return the lowest position still kept; a cursor more than one below it must resync."""
     return LiveEvent.objects.exclude(seq=None).aggregate(low=Min("seq"))["low"] or newest_seq() + 1

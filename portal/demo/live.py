@@ -68,6 +68,7 @@ class Simulator:
         if self._is_due("beat", now_s, BEAT_EVERY_S):
             changed = {(record.raw_job_id, record.submit_s) for record in records}
             records += [r for r in self.queue.beat(now_s) if (r.raw_job_id, r.submit_s) not in changed]
+            self._declare(self.presence.open_agents())
         if records:
             self._last_event = now_s
             self.stream.write(records)

@@ -38,6 +38,10 @@ class Presence:
         self._open[key] = session
         return [session]
 
+    def open_agents(self) -> list[DeclaredSession]:
+        """Return the agents' sessions that are open, as a collector tells of them again and again."""
+        return [session for session in self._open.values() if session.kind == "agent"]
+
     def leave(self, now: datetime) -> list[DeclaredSession]:
         """Return the sessions that end now: shells nobody used for a while, agents that ran for weeks."""
         ended = []

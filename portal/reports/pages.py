@@ -10,9 +10,12 @@ from django.template.loader import render_to_string
 from portal.core import exports
 from portal.dashboard import formats
 from portal.reports import monthly
+from portal.reports.curves import curves_of
 
 # Tables longer than this stand behind "Show the numbers".
 LONG = 12
+# Tables of more columns take a row of the page to themselves.
+NARROW = 3
 SHARE_FIGURES = ("people", "submissions", "core-hours", "GPU-hours")
 Json = dict[str, Any]
 
@@ -42,6 +45,8 @@ def sections(content: Json) -> list[Json]:
                 "table_id": f"in-short-{number}",
                 "title": section["title"],
                 "figures": measured,
+                "small": [figure for figure in measured if figure["table"] and not figure["wide"]],
+                "large": [figure for figure in measured if figure["table"] and figure["wide"]],
                 "missing": missing,
             }
         )
@@ -51,6 +56,7 @@ def sections(content: Json) -> list[Json]:
 def _figure(figure: Json) -> Json:
     units = [column["unit"] for column in figure["columns"]]
     rows = [{"label": row["label"], "cells": _cells(row, units)} for row in figure["rows"]]
+    long = len(rows) > LONG
     return figure | {
         "table_id": f"table-{figure['key']}",
         "unit_words": "" if figure["unit"] in ("share", "s", "ratio") else figure["unit"],
@@ -58,7 +64,9 @@ def _figure(figure: Json) -> Json:
         "unknown": shown(figure["unknown_share"], "share") if figure["unknown_share"] is not None else "",
         "heads": "; ".join(["Rows", *(f"{column['title'].replace(';', ',')}|n" for column in figure["columns"])]),
         "table": rows,
-        "long": len(rows) > LONG,
+        "long": long,
+        "wide": long or len(units) > NARROW,
+        "curves": curves_of(figure, shown) if long else None,
     }
 
 

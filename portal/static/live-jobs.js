@@ -12,6 +12,7 @@
     const place = results(), table = place && place.querySelector("table");
     return Boolean(table && (table.matches(":hover") || place.contains(document.activeElement)));
   };
+  const known = () => Number(document.querySelector("[data-live]")?.dataset.known || 0);
   const key = (payload) => (payload.cluster && payload.raw_id ? `${payload.cluster}:${payload.raw_id}` : "");
 
   function ask() {
@@ -81,13 +82,15 @@
 
   document.addEventListener("gatehouse:event", ({ detail }) => {
     if (!detail.name.startsWith("job.")) return;
+    const cursor = document.getElementById("live-cursor");
+    if (cursor) cursor.textContent = detail.seq.toLocaleString("en-GB");
+    tick(detail);
+    // What had happened when the page was drawn is in its rows: it is told for the ticker, and nothing changed.
+    if (detail.seq <= known()) return;
     const id = key(detail.payload);
     if (id) changed.set(id, Date.now());
     waiting += 1;
     unsaid += 1;
-    const cursor = document.getElementById("live-cursor");
-    if (cursor) cursor.textContent = detail.seq.toLocaleString("en-GB");
-    tick(detail);
     if (held()) showWaiting();
     settle();
   });

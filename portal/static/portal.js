@@ -87,6 +87,10 @@
   // What renews itself does so quietly: the line tells of what somebody asked for.
   const asked = ({ elt, target }) => target && elt !== target && elt !== document.body;
   document.addEventListener("htmx:beforeRequest", (event) => asked(event.detail) && event.detail.target.setAttribute("aria-busy", "true"));
+  // What was left out of the first address is said once; the next choice is known.
+  document.addEventListener("htmx:beforeRequest", ({ detail }) => {
+    if (detail.elt.matches(".filters")) for (const note of detail.elt.querySelectorAll(".filters__note")) note.remove();
+  });
   document.addEventListener("htmx:afterRequest", (event) => event.detail.target && event.detail.target.removeAttribute("aria-busy"));
 
   function ready(scope) {

@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
+from portal.core import clock
 from principals.models import Agent, AgentSession, Cluster
 from principals.services.directory import Directory
 
@@ -38,11 +39,25 @@ def record_sessions(*, cluster: Cluster, sessions: Iterable[DeclaredSession]) ->
     """Write declared sessions, one row for each (user, host, kind, harness, start); a later end updates the row.
 
     A session of a harness is tied to a registered agent where exactly one active agent of that person, harness and
-    host fits; otherwise it stays unregistered.
+    host fits; otherwise it stays unregistered. A session is a sight of its agent.
     """
     directory = Directory(cluster)
     with transaction.atomic():
-        return [_record(cluster, directory, session) for session in sessions]
+        recorded = [_record(cluster, directory, session) for session in sessions]
+        _note_seen(recorded)
+    return recorded
+
+
+def _note_seen(recorded: Iterable[RecordedSession]) -> None:
+    """Let registered agents be seen until their sessions ended; an open one is seen as it is declared."""
+    now, seen = clock.now(), dict[int, datetime]()
+    for each in recorded:
+        if each.row.agent_id is not None:
+            until = min(each.row.ended or now, now)
+            seen[each.row.agent_id] = max(seen.get(each.row.agent_id, until), until)
+    for agent_id, until in seen.items():
+        unseen = Q(last_seen=None) | Q(last_seen__lt=until)
+        Agent.objects.filter(unseen, pk=agent_id).update(last_seen=until)
 
 
 def _record(cluster: Cluster, directory: Directory, declared: DeclaredSession) -> RecordedSession:

@@ -91,7 +91,7 @@ def timeline_of(actor: Actor, incident: Incident, sightings: list[Sighting]) -> 
     entries = [_of_event(event) for event in events]
     for sighting in sightings:
         where = sighting.surface_label.lower()
-        note = " · ".join(part for part in (sighting.host, sighting.place) if part)
+        note = " · ".join(dict.fromkeys(part for part in (sighting.host, sighting.place) if part))
         entries.append(Entry(sighting.first, "system", f"Found in {where}", note))
         if sighting.last != sighting.first:
             again = f"Seen again in {where}, {sighting.count} times so far"

@@ -18,6 +18,7 @@ from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Job
 from telemetry.models.jobs import JobQuerySet
 from telemetry.schemas import JobOut, JobsOut
+from telemetry.selectors import held_now
 
 router = Router()
 OTHER = "other"
@@ -33,11 +34,14 @@ def list_jobs(
     after: Annotated[str, Query(max_length=40)] = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> JobsOut:
-    """List jobs, newest submission first. `state` is a state of Slurm or `active`; `since` a time of submission."""
+    """List jobs, newest submission first. `since` is a time of submission; `state` is one of Slurm's, or `active`.
+
+    `active` is what Slurm can hold now: not what an old file called running.
+    """
     actor = actor_of(request)
     jobs = _visible(actor)
     if state:
-        jobs = jobs.active() if state == "active" else jobs.filter(state=state.upper())
+        jobs = held_now(jobs.active()) if state == "active" else jobs.filter(state=state.upper())
     if since is not None:
         jobs = jobs.filter(submit__gte=since)
     if campaign:

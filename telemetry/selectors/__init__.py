@@ -3,6 +3,7 @@
 from telemetry.selectors.agents import AgentLoad, by_agent
 from telemetry.selectors.cells import MIN_PEOPLE, REASON
 from telemetry.selectors.groups import GroupLoad, GroupLoads, by_lab, by_partition, over_representation
+from telemetry.selectors.held import find_stale, held_now
 from telemetry.selectors.job_filters import JobFilter
 from telemetry.selectors.job_lists import (
     MOST_COUNTED,
@@ -53,6 +54,8 @@ __all__ = [
     "count_states",
     "daily_totals",
     "find_by_id",
+    "find_stale",
+    "held_now",
     "hour_of_week",
     "live_jobs",
     "newest_by_raw_id",

@@ -11,6 +11,7 @@ from portal.core import clock
 from principals.actors import Actor as Principal
 from principals.models import Cluster
 from telemetry.models import ACTIVE_STATES, Actor, Job, RollupDay
+from telemetry.selectors.held import held_now
 from telemetry.selectors.job_filters import JobFilter
 
 RECENT: Final = timedelta(hours=1)
@@ -63,12 +64,12 @@ def clusters() -> list[Cluster]:
 
 
 def live_jobs(actor: Principal, asked: JobFilter) -> QuerySet[Job]:
-    """Return what Slurm holds now and what ended in the last hour, narrowed, as `actor` may see it."""
+    """Return what Slurm can hold now (`held_now`) and what ended in the last hour, narrowed, as `actor` may see it."""
     since = clock.now() - RECENT
     ids = [one.pk for one in clusters() if asked.cluster in ("", one.name)]
     # Each half has an index that leads with the cluster. Joined by OR, SQLite would walk all of a cluster's jobs.
     of_these = Job.objects.filter(cluster_id__in=ids)
-    fresh = of_these.filter(_IS_ACTIVE).values("pk").union(of_these.filter(usage_end__gte=since).values("pk"))
+    fresh = held_now(of_these.filter(_IS_ACTIVE)).values("pk").union(of_these.filter(usage_end__gte=since).values("pk"))
     return asked.apply(Job.objects.visible_to(actor).filter(pk__in=fresh))
 
 

@@ -8,7 +8,7 @@ import pytest
 from policies import services as policy_services
 from portal.core import clock
 from principals import selectors
-from principals.models import Agent, AgentToken
+from principals.models import Agent, AgentToken, Hold
 from tests import factories
 from tests.conftest import Api, Cast, sign_in
 
@@ -39,6 +39,33 @@ def test_a_pi_registers_accepts_and_gets_a_token_that_works(cast: Cast) -> None:
     assert Api(token[0]).get("/me").json()["agent"] == "okafor-membrane"
     agent = Agent.objects.get(name="okafor-membrane")
     assert (agent.hosts, agent.owner.username) == (["login03", "login04"], "colleague")
+
+
+def test_an_active_agent_that_is_held_is_not_listed_as_active(cast: Cast, django_assert_num_queries) -> None:  # type: ignore[no-untyped-def]
+    other = factories.make_agent(cast.lab, cast.manager, "okafor-free")
+    client = sign_in(cast.pi)
+
+    def listed() -> dict[str, str]:
+        return {row["agent"].name: row["state"] for row in client.get("/agents/").context["rows"]}
+
+    assert listed() == {cast.agent.name: "active", other.name: "active"}
+    Hold.objects.create(
+        subject_kind="user", subject_id=cast.colleague.pk, kind="aup", code="aup_lapsed", reason="AUP not accepted",
+        placed_by="gatehouse",
+    )  # fmt: skip
+    assert listed() == {cast.agent.name: "aup_required", other.name: "active"}
+    page = client.get("/agents/").content.decode()
+    assert "AUP required" in page and "AUP not accepted" in page
+    assert "AUP required" in client.get(f"/agents/{cast.agent.name}/").content.decode()
+    Hold.objects.create(
+        subject_kind="lab", subject_id=cast.lab.pk, kind="containment", code="contained", reason="Key seen",
+        placed_by="infosec",
+    )  # fmt: skip
+    assert listed() == {cast.agent.name: "held", other.name: "held"}
+    Hold.objects.update(lifted_at=clock.now())
+    assert listed() == {cast.agent.name: "active", other.name: "active"}
+    with django_assert_num_queries(1):
+        assert selectors.holds_on_agents([cast.agent, other]) == {cast.agent.pk: [], other.pk: []}
 
 
 def test_the_token_is_shown_once(cast: Cast) -> None:

@@ -115,3 +115,27 @@ def test_sixty_events_cost_as_many_queries_as_five(cast: Cast, django_assert_max
             client.get("/audit/")
         asked.append(len(counted))
     assert asked[0] == asked[1]
+
+
+def test_nested_values_are_words_and_digests_are_short(cast: Cast) -> None:
+    digest = "4f1c9a" * 10 + "e07b"
+    audit.record(actor=SYSTEM, verb="lesson.add", object_kind="lesson", object_id=7, object_label=digest,
+                 after={"outcomes": {"joined": 1, "not_known": 2}, "digest": digest,
+                        "capabilities": [{"network": True}, "read"]})  # fmt: skip
+    audit.record(actor=SYSTEM, verb="incident.assign", object_kind="incident", object_id=8, before={"is": "u0014"},
+                 after={"is": "u0015"})  # fmt: skip
+    client = sign_in(cast.staff)
+    rows = {row["event"].verb: row for row in client.get("/audit/").context["rows"]}
+    said = {change.name: str(change.after) for change in rows["lesson.add"]["changes"]}
+    assert said == {
+        "outcomes": "joined 1, not known 2",
+        "digest": f"{digest[:12]}…",
+        "capabilities": "(network yes), read",
+    }
+    assert str(rows["lesson.add"]["object"]) == f"{digest[:12]}…"
+    only = rows["incident.assign"]["changes"]
+    assert [(change.name, str(change.before), str(change.after)) for change in only] == [("", "u0014", "u0015")]
+    page = client.get("/audit/").content.decode()
+    assert f'<ins title="{digest}">{digest[:12]}…</ins>' in page
+    assert f"<p>digest <ins>{digest}</ins></p>" in page  # for who cannot hover
+    assert "{&#x27;" not in page

@@ -148,6 +148,15 @@ def test_the_ticker_holds_what_was_told_and_only_to_those_who_hear_it(cast: Cast
         assert ('href="/jobs/aster/7/"' in page) is heard
 
 
+def test_events_that_wait_for_their_number_are_known_to_the_page(cast: Cast) -> None:
+    news = live.News(name="job.started", topics=("all-jobs:aster",), payload={"cluster": "aster", "raw_id": 7})
+    live.announce([news])
+    live.number_committed()
+    live.announce([news, news])
+    page = sign_in(cast.staff).get("/jobs/live/").content.decode()
+    assert 'data-cursor="1" data-known="3"' in page
+
+
 def test_an_empty_page_says_what_to_do(cast: Cast, jobs: dict[str, Job]) -> None:
     client = sign_in(cast.staff)
     assert "Nothing matches these filters" in client.get("/jobs/live/?state=TIMEOUT").content.decode()

@@ -63,6 +63,21 @@ def test_every_figure_can_be_drawn(month: Cast, name: str) -> None:
     assert figure["data"]
 
 
+def test_where_there_is_none_of_something_it_says_so(cast: Cast) -> None:
+    row = job_row(1, User="pi", Account="okafor_lab", Submit=f"{DAY}T10:00:00", State="PENDING", Start="Unknown",
+                  End="Unknown", ElapsedRaw="0")  # fmt: skip
+    ingest(cast.cluster, text(row))
+    telemetry_services.catch_up(cluster=cast.cluster)
+    context = sign_in(cast.staff).get("/overview/?period=2026-07").context
+    assert [figure["of"] for figure in context["kpis"]] == [
+        "0 of 1", "no GPU-hours in this period", "no agent session is known yet",
+        "no job of an agent ended in this period", "no job of an agent ended in this period",
+    ]  # fmt: skip
+    assert [row["label"] for row in context["share_rows"]] == ["People", "Submissions"]
+    assert "There are no core-hours and no GPU-hours in this period." in context["unknown"]
+    assert "no submission of an agent or a person is known yet" in context["week_sub"]
+
+
 def test_there_is_no_change_against_days_nobody_recorded(month: Cast) -> None:
     assert " pt<" not in sign_in(month.staff).get("/overview/?period=2026-07").content.decode()
 
@@ -71,9 +86,21 @@ def test_an_empty_house_says_what_to_do(cast: Cast) -> None:
     assert "ingest_jobs" in sign_in(cast.staff).get("/overview/").content.decode()
 
 
-@pytest.mark.parametrize("query", ["period=2026-13", "period=x-y", "cluster=nope"])
-def test_odd_addresses_are_refused_with_a_page(month: Cast, query: str) -> None:
-    assert sign_in(month.staff).get(f"/overview/?{query}").status_code in {404, 422}
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("period=abc", "Period “abc” is not known here: shown is “Last 30 days”."),
+        ("period=2026-13", "Period “2026-13” is not known here: shown is “Last 30 days”."),
+        ("cluster=nope", "Cluster “nope” is not known here: shown is “aster”."),
+        ("definition=x", "Counted as agent “x” is not known here: shown is “Job fell into an agent session”."),
+    ],
+)
+def test_what_is_not_known_falls_back_and_is_said_but_never_exported(month: Cast, query: str, note: str) -> None:
+    client = sign_in(month.staff)
+    assert note in client.get(f"/overview/?{query}").content.decode()
+    assert "filters__note" not in client.get("/overview/?period=2026-07&cluster=aster").content.decode()
+    if "definition" not in query:
+        assert client.get(f"/overview/shares.csv?{query}").status_code in {404, 422}
 
 
 def test_it_asks_a_bounded_number_of_questions(month: Cast, django_assert_max_num_queries) -> None:  # type: ignore[no-untyped-def]

@@ -56,6 +56,17 @@ def names(page):
     return [name for name, _ in page.evaluate("seen")]
 
 
+def test_what_happened_before_the_page_was_drawn_ticks_and_marks_nothing(page):
+    drawn = PAGE.replace('data-cursor="40"', 'data-cursor="40" data-known="42"')
+    drawn = drawn.replace("</tbody>", '<tr data-job="aster:8"><td>8</td></tr></tbody>')
+    page.route("http://live.test/", lambda route: route.fulfill(body=drawn, content_type="text/html"))
+    later = event(43) | {"payload": event(43)["payload"] | {"raw_id": 8, "job_id": "8"}}
+    connect(page, lambda socket: [socket.send(json.dumps(each)) for each in (event(41), event(42), later)])
+    page.locator('[data-job="aster:8"].is-fresh').wait_for()
+    assert page.locator("#ticker li").count() == 3
+    assert page.locator(".is-fresh").count() == 1
+
+
 def test_it_resumes_at_its_cursor_and_passes_each_event_once(page):
     connect(page, lambda socket: [socket.send(json.dumps(event(seq))) for seq in (41, 42, 42, 41)])
     page.wait_for_function("gatehouseLive.cursor === 42")

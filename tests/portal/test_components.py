@@ -9,6 +9,11 @@ from django.template import Context, Template
 from django.test import RequestFactory
 from django.utils import timezone
 
+from telemetry import services as telemetry_services
+from tests import factories
+from tests.conftest import sign_in
+from tests.telemetry.job_rows import make_job
+
 HOSTILE = '<script>alert("x")</script>&'
 ESCAPED = "&lt;script&gt;alert("
 
@@ -176,3 +181,56 @@ def test_a_field_says_why_before_the_control_and_what_is_wrong_after_it():
 def test_choices_say_what_they_mean():
     html = draw("{% field form.how %}", form=NameForm())
     assert "<legend>How</legend>" in html and "<b>Alone</b><span>Nobody watches.</span>" in html
+
+
+STATES = [("", "Any"), ("new", "New"), ("closed", "Closed")]
+
+
+@pytest.mark.parametrize("control", ["choose", "seg"])
+@pytest.mark.parametrize(
+    ("query", "current", "says"),
+    [
+        ("?state=new", "new", ""),
+        ("", "", ""),
+        ("?state=new,closed", "", ""),
+        ("?state=NEW", "new", ""),
+        ("?state=nope", "", "State “nope” is not known here: shown is “Any”."),
+        ("?state=new,nope", "new", "State “nope” is not known here: shown is “New”."),
+    ],
+)
+def test_a_control_says_what_was_left_out(control, query, current, says):
+    html = draw(
+        f'{{% {control} "state" "State" states current=current %}}', f"/x/{query}", states=STATES, current=current
+    )
+    assert (says in html) if says else "filters__note" not in html
+
+
+@pytest.mark.parametrize("control", ["choose", "seg"])
+def test_a_value_that_is_filtered_by_stays_on_offer(control):
+    html = draw(f'{{% {control} "state" "State" states %}}', "/x/?state=elsewhere", states=STATES)
+    assert "elsewhere</" in html and "filters__note" not in html
+
+
+def test_what_was_left_out_is_shown_as_text():
+    html = draw('{% left_out "state" "State" states %}', "/x/?state=%3Cscript%3E", states=STATES)
+    assert "“&lt;script&gt;” is not known here and was left out" in html
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/overview/?period=abc", "/jobs/?actor=abc", "/jobs/?state=abc",
+        "/jobs/live/?actor=abc", "/jobs/live/?state=abc",
+        "/agents/?status=abc", "/incidents/?state=abc", "/incidents/?severity=abc", "/trials/?by=abc",
+        "/trials/requests/?state=abc", "/trials/requests/?since=abc", "/extensions/?state=abc",
+        "/ingest/?batch_state=abc",
+    ],
+)  # fmt: skip
+def test_every_page_that_falls_back_says_so(cast, path):
+    cluster_user = factories.make_cluster_user(cast.cluster, cast.pi)
+    make_job(cluster_user, cast.lab, submit=1782900000, start=1782900060, end=1782903600)
+    telemetry_services.catch_up(cluster=cast.cluster)
+    page = sign_in(cast.staff).get(path)
+    assert page.status_code == 200
+    assert "“abc” is not known here" in page.content.decode()

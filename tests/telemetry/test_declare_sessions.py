@@ -141,6 +141,25 @@ def test_a_session_is_tied_to_the_registered_agent_it_fits(cast: Any):
     assert AgentSession.objects.get().agent == cast.agent
 
 
+def test_a_session_is_a_sight_of_its_agent(cast: Any):
+    def seen() -> Any:
+        cast.agent.refresh_from_db()
+        return cast.agent.last_seen
+
+    assert seen() is None
+    declare(cast.cluster, session(login="colleague", ended=SUBMIT + timedelta(hours=1)))
+    assert seen() == SUBMIT + timedelta(hours=1)
+    declare(cast.cluster, session(login="colleague", started=SUBMIT - timedelta(days=9), ended=SUBMIT))
+    assert seen() == SUBMIT + timedelta(hours=1)  # an older one puts nothing back
+    before = clock.now()
+    open_one = session(login="colleague", started=SUBMIT + timedelta(hours=3), ended=None)
+    declare(cast.cluster, open_one)
+    first = seen()
+    assert before <= first <= clock.now()
+    declare(cast.cluster, open_one)  # told again, it is seen again
+    assert seen() > first
+
+
 def test_it_validates_who_may_feed(cluster: Cluster):
     actor = factories.actor_of(factories.make_user("someone"))
     with pytest.raises(NotAllowed):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from portal.core import topics
+from portal.core import clock, topics
 from principals import permissions
 from principals.models import AgentToken, Cluster, ClusterUser
 from telemetry.models import Job
@@ -43,6 +43,9 @@ def test_an_agent_sees_its_owners_jobs_newest_first(jobs: Cluster, agent_api: Ap
 
 
 def test_filters_and_pages(jobs: Cluster, agent_api: Api):
+    assert ids(agent_api.get("/jobs", state="running")) == [2]
+    assert ids(agent_api.get("/jobs", state="active")) == []  # its end should have come long ago
+    Job.objects.filter(raw_id=2).update(usage_end=clock.now())
     assert ids(agent_api.get("/jobs", state="active")) == [2]
     assert ids(agent_api.get("/jobs", state="failed")) == [3]
     assert ids(agent_api.get("/jobs", campaign="dock")) == [1]

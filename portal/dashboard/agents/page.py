@@ -14,6 +14,8 @@ from portal.core import clock
 from portal.core.models import AuditEvent
 from portal.dashboard.agents.actions import find_agent
 from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm
+from portal.dashboard.agents.registry import state_of
+from portal.dashboard.jobs.cells import RELATED, rows_of
 from principals import permissions, selectors
 from principals.actors import Actor
 from principals.engine import tiers
@@ -41,8 +43,10 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
     jobs = jobs_of(found, actor)
     may = {verb: permissions.can(actor, f"agent.{verb}", found) for verb in VERBS}
     may["accept_aup"] = policy_permissions.can(actor, "aup.accept", found)
+    holds = list(selectors.holds_on_agent(found).order_by("placed_at"))
     context = {
         "agent": found,
+        "state": state_of(found, holds),
         "harness": harness_name(found.harness),
         "may": may,
         "may_approve": _may_approve(found, may),
@@ -51,12 +55,12 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "tier_foot": f"{risk.score} points: {TIER_FOOT[risk.tier]}",
         "approvals": found.approvals.select_related("by"),
         "missing_approvals": selectors.approvals_missing(found) if found.status == Agent.Status.REQUESTED else set(),
-        "holds": selectors.holds_on_agent(found).order_by("placed_at"),
+        "holds": holds,
         "aup": policy_services.current_aup(),
         "acceptance": _acceptance(found),
         "sessions": AgentSession.objects.filter(agent=found).order_by("-started")[:ROWS],
         "session_count": AgentSession.objects.filter(agent=found).count(),
-        "jobs": jobs.select_related("cluster").order_by("-submit")[:ROWS],
+        "jobs": rows_of(jobs.select_related(*RELATED).order_by("-submit")[:ROWS]),
         "job_count": jobs.count(),
         "tokens": found.tokens.order_by("-created")[: ROWS * 2] if _sees_tokens(actor, found) else [],
         "trial_budget": policy_selectors.trial_budget(found.owner, found.lab) if _sees_tokens(actor, found) else None,

@@ -1,5 +1,6 @@
 """The registry: every agent somebody may see, filtered by the address."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -9,8 +10,9 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from portal.core import clock, exports
+from principals import selectors
 from principals.engine.harnesses import harness_name, known_harnesses
-from principals.models import Agent
+from principals.models import Agent, Hold
 from principals.web import PageRequest, page
 
 PAGE_SIZE = 25
@@ -36,20 +38,42 @@ def agents(request: PageRequest) -> HttpResponseBase:
     listed = Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "page": listed,
+        "rows": _rows(listed.object_list),
         "sort": sort,
         "states": _states(visible),
+        "states_known": Agent.Status.values,
         "harnesses": [("", "All"), *known_harnesses().items()],
         "labs": [("", "All"), *visible.order_by("lab__title").values_list("lab__name", "lab__title").distinct()],
-        "names": known_harnesses(),
         "now": clock.now(),
         "none_at_all": not visible.exists(),
     }
     return render(request, "agents/agents.html", context)
 
 
+def _rows(agents: Iterable[Agent]) -> list[dict[str, Any]]:
+    """Return agents with the state they are really in and what holds them: one query for holds."""
+    listed = list(agents)
+    holds = selectors.holds_on_agents(listed)
+    return [
+        {
+            "agent": agent, "state": state_of(agent, holds[agent.pk]), "harness": harness_name(agent.harness),
+            "hold": holds[agent.pk][0] if holds[agent.pk] and agent.status == Agent.Status.ACTIVE else None,
+        }
+        for agent in listed
+    ]  # fmt: skip
+
+
+def state_of(agent: Agent, holds: Iterable[Hold]) -> str:
+    """Return the state to show of an agent: an active one that something holds cannot act."""
+    kinds = {hold.kind for hold in holds}
+    if agent.status != Agent.Status.ACTIVE or not kinds:
+        return str(agent.status)
+    return "aup_required" if kinds == {Hold.Kind.AUP} else "held"
+
+
 def _filtered(rows: QuerySet[Agent], query: Any) -> QuerySet[Agent]:
-    if status := query.get("status"):
-        rows = rows.filter(status__in=status.split(","))
+    if statuses := [one for one in query.get("status", "").split(",") if one in Agent.Status.values]:
+        rows = rows.filter(status__in=statuses)
     if harness := query.get("harness"):
         rows = rows.filter(harness=harness)
     if lab := query.get("lab"):

@@ -11,7 +11,8 @@ from django.shortcuts import render
 from portal.core import exports
 from portal.core.models import AuditEvent
 from portal.dashboard.audit.chain import chain_state
-from portal.dashboard.audit.reads import AuditFilter, changes_of, visible_to
+from portal.dashboard.audit.changes import Words, changes_of
+from portal.dashboard.audit.reads import AuditFilter, visible_to
 from principals.models import Lab
 from principals.web import PageRequest, page
 
@@ -54,11 +55,12 @@ def _words(verb: str) -> str:
 
 
 def _row(event: AuditEvent) -> dict[str, Any]:
-    content = event.payload or {}
+    content, changes = event.payload or {}, changes_of(event)
     return {
-        "event": event, "kind": BY.get(event.actor_kind, "unknown"), "verb": _words(event.verb),
-        "changes": changes_of(event), "reason": content.get("reason", ""), "erased": event.payload is None,
-        "object": event.object_label or event.object_id,
+        "event": event, "kind": BY.get(event.actor_kind, "unknown"),
+        "kind_words": event.object_kind.replace("_", " "), "verb": _words(event.verb),
+        "changes": changes, "is_cut": any(change.is_cut for change in changes), "reason": content.get("reason", ""),
+        "erased": event.payload is None, "object": Words(event.object_label or event.object_id),
     }  # fmt: skip
 
 

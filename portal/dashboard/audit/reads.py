@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -77,36 +76,3 @@ def _day(text: str) -> date | None:
 
 def _midnight(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(settings.FACILITY_TIME_ZONE))
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One field before and after; absent is "–"."""
-
-    name: str
-    before: str
-    after: str
-
-
-# Counts of a batch that stayed at nothing are no change worth a line.
-NOTHING: tuple[Any, ...] = (0, None, "", [])
-
-
-def changes_of(event: AuditEvent) -> list[Change]:
-    """Return what an event changed, field by field."""
-    content = event.payload or {}
-    before, after = content.get("before") or {}, content.get("after") or {}
-    names = [*after, *(name for name in before if name not in after)]
-    return [
-        Change(name, _text(before.get(name)), _text(after.get(name)))
-        for name in names
-        if before.get(name) != after.get(name) and (name in before or after[name] not in NOTHING)
-    ]
-
-
-def _text(value: Any) -> str:
-    if value is None or value == "":
-        return ""
-    if isinstance(value, list):
-        return ", ".join(str(each) for each in value)
-    return str(value)

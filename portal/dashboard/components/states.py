@@ -37,6 +37,7 @@ AGENT: dict[str, tuple[str, ...]] = {
     "aup_required": (CAUTION, "AUP required", "doc"),
     "expires_soon": (CAUTION, "Expires soon", "clock"),
     "expired": (OFF, "Expired"),
+    "held": (CRITICAL, "Held", "stop"),
     "suspended": (CRITICAL, "Suspended", "stop"),
 }
 SEVERITY: dict[str, tuple[str, ...]] = {

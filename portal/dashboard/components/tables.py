@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from portal.dashboard.components.library import draw, register
+from portal.dashboard.components.offers import offer
 
 SORT, PAGE, FORMAT = "sort", "page", "format"
 EXPORT_NAMES = {"csv": "CSV", "json": "JSON", "ocsf": "OCSF", "pdf": "PDF"}
@@ -114,9 +115,12 @@ def _kept(request: HttpRequest | None, content: str) -> list[tuple[str, str]]:
 
 @register.simple_tag(takes_context=True)
 def seg(context: Context, param: str, label: str, options: Sequence[Any], current: str | None = None) -> SafeString:
-    """Draw segmented links of one parameter: options are (value, words) or (value, words, count)."""
+    """Draw segmented links of one parameter: options are (value, words) or (value, words, count).
+
+    `current` is the value in force, where the page leaves out what it does not know (`offers`).
+    """
     request = context.get("request")
-    chosen = current if current is not None else (request.GET.get(param, "") if request else "")
+    options, chosen, note = offer(request, param, label, options, current)
     items = [
         {
             "url": query(request, **{param: option[0] or None}),
@@ -126,17 +130,16 @@ def seg(context: Context, param: str, label: str, options: Sequence[Any], curren
         }
         for option in options
     ]
-    return draw("seg", {"label": label, "items": items})
+    return draw("seg", {"label": label, "items": items, "note": note})
 
 
 @register.simple_tag(takes_context=True)
 def choose(
     context: Context, name: str, label: str, options: Sequence[tuple[Any, Any]], current: str | None = None
 ) -> SafeString:
-    """Draw a filter's select: options (value, words)."""
-    request = context.get("request")
-    chosen = current if current is not None else (request.GET.get(name, "") if request else "")
-    return draw("choose", {"name": name, "label": label, "options": options, "chosen": str(chosen)})
+    """Draw a filter's select: options (value, words); `current` as in `seg`."""
+    options, chosen, note = offer(context.get("request"), name, label, options, current)
+    return draw("choose", {"name": name, "label": label, "options": options, "chosen": chosen, "note": note})
 
 
 @register.simple_tag(takes_context=True)

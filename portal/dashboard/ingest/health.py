@@ -37,8 +37,8 @@ def ingest_health(request: PageRequest) -> HttpResponseBase:
     """Show how telemetry comes in; `?format=` with `of=sources|batches|quarantine` exports that list."""
     actor = request.actor
     permissions.require(actor, "ingest.look", remedy="Research-computing staff and auditors see the ingest.")
-    batches = _batches(request)
-    if state := request.GET.get("batch_state"):
+    batches, state = _batches(request), _state(request)
+    if state:
         batches = batches.filter(state=state)
     rows = sources.quarantined(actor)
     reasons = sources.reasons_of(rows)
@@ -66,6 +66,11 @@ def expect_source(request: PageRequest) -> HttpResponseBase:
     return redirect("ingest-health")
 
 
+def _state(request: PageRequest) -> str:
+    asked = request.GET.get("batch_state", "")
+    return asked if asked in IngestBatch.State.values else ""
+
+
 def _batches(request: PageRequest) -> QuerySet[IngestBatch]:
     visible = IngestBatch.objects.visible_to(request.actor)
     return visible.select_related("cluster").order_by("-created", "-pk")
@@ -82,7 +87,7 @@ def _show(
     context = {
         "sources": sources.sources(), "page": shown, "reasons": reasons,
         "reason": request.GET.get("reason", ""), "rows": rows[:ROWS], "rows_total": rows.count(),
-        "now": clock.now(), "batch_state": request.GET.get("batch_state", ""), "expect_form": form,
+        "now": clock.now(), "batch_state": _state(request), "expect_form": form,
         "batch_states": [("", "All"), *IngestBatch.State.choices], "intake": sources.intake(actor, _since()),
         **_behind(),
     }  # fmt: skip

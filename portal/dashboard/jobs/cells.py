@@ -11,6 +11,7 @@ from portal.core import clock
 from portal.dashboard.components.words import facility_zone
 from portal.dashboard.formats import duration, moment, stopwatch
 from principals.engine.harnesses import harness_name
+from telemetry import selectors
 from telemetry.engine.reasons import explain_reason
 from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Actor, Job, JobState
@@ -27,6 +28,7 @@ class JobRow:
 
     job: Job
     now: datetime
+    is_stale: bool = False  # in an active state that can only be of the past
 
     @property
     def key(self) -> str:
@@ -35,13 +37,21 @@ class JobRow:
 
     @property
     def state(self) -> str:
-        return str(self.job.get_state_display())
+        label = str(self.job.get_state_display())
+        return f"Last reported {label.lower()}" if self.is_stale else label
 
     @property
     def at(self) -> datetime:
         """When its state last changed, as Slurm tells it."""
         job = self.job
+        if self.is_stale:
+            return self.reported
         return job.end or (job.start if job.state in _RUNS else None) or job.changed
+
+    @property
+    def reported(self) -> datetime:
+        """When Slurm last told of it, as far as its record says."""
+        return self.job.usage_end or self.job.submit
 
     @property
     def who(self) -> dict[str, str]:
@@ -80,7 +90,7 @@ class JobRow:
         job = self.job
         if job.start is None:
             return None
-        if job.state in _RUNS and job.end is None:
+        if job.state in _RUNS and job.end is None and not self.is_stale:
             return max(0, int((self.now - job.start).total_seconds()))
         return job.elapsed_s
 
@@ -94,7 +104,7 @@ class JobRow:
 
     @property
     def shows_bar(self) -> bool:
-        return self.ran_s is not None and bool(self.job.timelimit_s) and self.job.is_active
+        return self.ran_s is not None and bool(self.job.timelimit_s) and self.job.is_active and not self.is_stale
 
     @property
     def where(self) -> str:
@@ -103,6 +113,8 @@ class JobRow:
         if job.end is not None:
             words = describe_outcome(job.state, job.exit_code or 0, job.exit_signal or 0)
             return words[:1].upper() + words[1:]
+        if self.is_stale:
+            return "Not known since"
         if job.start is None:
             return explain_reason(job.reason) or "Waits"
         return short_nodes(job.node_list) or (counted(job.nodes, "node") if job.nodes else "–")
@@ -114,11 +126,15 @@ class JobRow:
         if job.end is not None:
             at = moment(job.end, self.now, facility_zone())
             return f"on {short_nodes(job.node_list)}, {at}" if job.start and job.node_list else at
+        if self.is_stale:
+            return moment(self.reported, self.now, facility_zone())
         return self.waited
 
     @property
     def outcome(self) -> str:
         """How it ended where the state alone does not say, or why it waits."""
+        if self.is_stale:
+            return moment(self.reported, self.now, facility_zone())
         if self.job.start is None and self.job.end is None:
             return explain_reason(self.job.reason)
         return self.where if self.job.exit_code or self.job.exit_signal else ""
@@ -126,7 +142,8 @@ class JobRow:
     @property
     def waited(self) -> str:
         wait = self.job.wait_s
-        return "" if wait is None or wait < 0 else f"{'waited' if self.job.start else 'waiting'} {duration(wait)}"
+        unknown = wait is None or wait < 0 or (self.is_stale and self.job.start is None)
+        return "" if wait is None or unknown else f"{'waited' if self.job.start else 'waiting'} {duration(wait)}"
 
     @property
     def core_hours(self) -> float:
@@ -139,8 +156,9 @@ class JobRow:
 
 def rows_of(jobs: Iterable[Job]) -> list[JobRow]:
     """Return the rows of a page, all at one instant."""
-    now = clock.now()
-    return [JobRow(job, now) for job in jobs]
+    listed, now = list(jobs), clock.now()
+    stale = selectors.find_stale(listed)
+    return [JobRow(job, now, job.pk in stale) for job in listed]
 
 
 def counted(number: int, noun: str) -> str:

@@ -31,11 +31,12 @@ def live_choices(jobs: QuerySet[Job], asked: JobFilter) -> dict[str, Options]:
     labs = [(str(name), str(title)) for title, name in selectors.choices_in(jobs, "lab__title", "lab__name")]
     harnesses = [str(row[0]) for row in selectors.choices_in(jobs, "harness")]
     clusters = [one.name for one in selectors.clusters()]
+    choosable = len(clusters) > 1 or bool(asked.cluster)
     return {
         "partitions": _offer([(name, name) for name in partitions], asked.partition),
         "labs": _offer(labs, asked.lab),
         "harnesses": _offer([(slug, harness_name(slug)) for slug in harnesses], asked.harness),
-        "clusters": _offer([(name, name) for name in clusters], asked.cluster) if len(clusters) > 1 else [],
+        "clusters": _offer([(name, name) for name in clusters], asked.cluster) if choosable else [],
     }
 
 

@@ -8,9 +8,8 @@ from django.http import Http404
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 
-from portal.core import clock
 from portal.dashboard.formats import duration
-from portal.dashboard.jobs.cells import RELATED, JobRow, short_nodes
+from portal.dashboard.jobs.cells import RELATED, JobRow, rows_of, short_nodes
 from portal.dashboard.shell import url_or_none
 from principals.engine.harnesses import harness_name
 from principals.models import AgentSession
@@ -40,7 +39,7 @@ def job(request: PageRequest, pk: int) -> HttpResponseBase:
     """Show one job to whoever may see it."""
     visible = Job.objects.visible_to(request.actor).select_related(*RELATED, "account", "batch", "session__cluster")
     found = get_object_or_404(visible, pk=pk)
-    row = JobRow(found, clock.now())
+    row = rows_of([found])[0]
     outcome = describe_outcome(found.state, found.exit_code or 0, found.exit_signal or 0)
     context = {
         "job": found, "row": row, "outcome": outcome[:1].upper() + outcome[1:],
@@ -76,10 +75,10 @@ def _session(request: PageRequest, job: Job) -> AgentSession | None:
     return AgentSession.objects.visible_to(request.actor).select_related("agent").filter(pk=job.session_id).first()
 
 
-def _others(request: PageRequest, job: Job) -> list[Job]:
+def _others(request: PageRequest, job: Job) -> list[JobRow]:
     """Return other records of the same raw id: earlier lives of a requeued job, or of a recycled number."""
     records = Job.objects.visible_to(request.actor).filter(cluster=job.cluster, raw_id=job.raw_id)
-    return list(records.exclude(pk=job.pk).order_by("-submit")[:10])
+    return rows_of(records.exclude(pk=job.pk).order_by("-submit")[:10])
 
 
 def timeline_of(job: Job) -> list[dict[str, Any]]:

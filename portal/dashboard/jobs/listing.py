@@ -42,6 +42,7 @@ def jobs(request: PageRequest) -> HttpResponseBase:
         "title": _title(totals), "foot": _foot(totals), "most": MOST_COUNTED, "columns": COLUMNS, "days": DAYS,
         "totals": totals, "states": STATES, "actors": choices.ACTORS, **_choices(request, asked),
         "tags": choices.tags_of(request.GET, asked, shown=("from", "to", "state", "user", "by")),
+        "state": asked.states[0] if len(asked.states) == 1 else "",
         "sort_refused": sort != request.GET.get("sort", sort),
     }  # fmt: skip
     return render(request, "jobs/jobs.html", context)

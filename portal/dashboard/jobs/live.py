@@ -58,7 +58,7 @@ def live_jobs(request: PageRequest) -> HttpResponseBase:
     if wanted := request.GET.get("format"):
         return export_jobs(request, wanted, found, name="live-jobs")
     # The cursor is read before the rows are: what changes meanwhile is told again, never missed.
-    cursor = live.newest_seq()
+    cursor, known = live.newest_seq(), live.committed_seq()
     counts = selectors.count_states(everything)
     context = _table(request, found, asked, counts) | {
         "sort": sort, "asked": asked, "order": ORDER_WORDS[sort.removeprefix("-")]
@@ -67,9 +67,9 @@ def live_jobs(request: PageRequest) -> HttpResponseBase:
         return render(request, "jobs/live_results.html", context | {"partial": True})
     heard = topics_of(request.actor, asked.cluster)
     context |= choices.live_choices(selectors.live_jobs(request.actor, JobFilter(cluster=asked.cluster)), asked) | {
-        "topics": ",".join(heard), "cursor": cursor, "entries": ticker_entries(heard),
+        "topics": ",".join(heard), "cursor": cursor, "known": known, "entries": ticker_entries(heard),
         "actors": choices.ACTORS, "waits": choices.WAITS, "deck": _deck(asked),
-        "tags": choices.tags_of(request.GET, asked),
+        "tags": choices.tags_of(request.GET, asked), "known_states": JobState.values,
     }  # fmt: skip
     return render(request, "jobs/live.html", context)
 

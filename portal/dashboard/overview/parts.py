@@ -60,6 +60,8 @@ def share_rows(asked: Asked) -> list[dict[str, Any]]:
     opens = asked.definition is Definition.JOB
     for measure, label, _ in MEASURES:
         split: Split = getattr(shares, measure)
+        if not split.total:
+            continue  # `unknown_words` says that there is none
         agents_url = asked.jobs_url(actor=Actor.AGENT) if opens and measure != "users" else ""
         rows.append(
             {
@@ -76,13 +78,17 @@ def share_rows(asked: Asked) -> list[dict[str, Any]]:
 
 
 def unknown_words(asked: Asked) -> str:
-    """Say how much is not attributed, measure by measure."""
+    """Say how much is not attributed, measure by measure, and of which there is none."""
     shares = asked.readings.shares[asked.definition]
-    parts = [
-        f"{formats.percent(getattr(shares, measure).share(Actor.UNKNOWN))} of {_in_a_sentence(label)}"
-        for measure, label, _ in MEASURES
-    ]
-    return f"Not attributed: {', '.join(parts)}."
+    parts, absent = [], []
+    for measure, label, _ in MEASURES:
+        unknown = getattr(shares, measure).share(Actor.UNKNOWN)
+        if unknown is None:
+            absent.append(_in_a_sentence(label))
+        else:
+            parts.append(f"{formats.percent(unknown)} of {_in_a_sentence(label)}")
+    said = f"Not attributed: {', '.join(parts)}." if parts else ""
+    return f"{said} There are no {' and no '.join(absent)} in this period.".strip() if absent else said
 
 
 def _in_a_sentence(label: str) -> str:
@@ -104,12 +110,16 @@ def kpis(asked: Asked) -> list[dict[str, Any]]:
                 "label": f"Agents’ share of {label}",
                 "value": formats.percent(share),
                 "url": asked.jobs_url(actor=Actor.AGENT) if opens else "",
-                "of": f"{_whole(amount(measure, split.agent))} of {_whole(amount(measure, split.total))}",
+                "of": _of(measure, split) if split.total else f"no {label} in this period",
                 "trend": [getattr(day, measure).share() or 0.0 for day in days],
                 "change": formats.points(share - earlier) if share is not None and earlier is not None else "",
             }
         )
     return [*found, _registered(asked), _cancelled(asked), _short(asked)]
+
+
+def _of(measure: str, split: Split) -> str:
+    return f"{_whole(amount(measure, split.agent))} of {_whole(amount(measure, split.total))}"
 
 
 def _before(asked: Asked) -> Shares | None:
@@ -138,7 +148,9 @@ def _registered(asked: Asked) -> dict[str, Any]:
         "label": "Agent users who registered",
         "value": formats.percent(formats.share_of(registered, everybody)),
         "url": "",
-        "of": f"{formats.count(registered)} of {formats.count(everybody)} with agent sessions",
+        "of": f"{formats.count(registered)} of {formats.count(everybody)} with agent sessions"
+        if everybody
+        else "no agent session is known yet",
     }
 
 
@@ -148,7 +160,7 @@ def _cancelled(asked: Asked) -> dict[str, Any]:
         "label": "Agents’ jobs that were cancelled",
         "value": formats.percent(by_actor[Actor.AGENT].cancelled_share),
         "url": asked.jobs_url(actor=Actor.AGENT, state="CANCELLED", by="end"),
-        "of": f"people {formats.percent(by_actor[Actor.HUMAN].cancelled_share)}",
+        "of": _people(by_actor[Actor.AGENT].cancelled_share, by_actor[Actor.HUMAN].cancelled_share),
     }
 
 
@@ -158,8 +170,15 @@ def _short(asked: Asked) -> dict[str, Any]:
         "label": "Agents’ jobs over within a minute",
         "value": formats.percent(runtimes[Actor.AGENT].share_within(60)),
         "url": asked.jobs_url(actor=Actor.AGENT, max_elapsed_s="60", by="end"),
-        "of": f"people {formats.percent(runtimes[Actor.HUMAN].share_within(60))}",
+        "of": _people(runtimes[Actor.AGENT].share_within(60), runtimes[Actor.HUMAN].share_within(60)),
     }
+
+
+def _people(agents: float | None, people: float | None) -> str:
+    """Return what a figure of agents is compared with, or say that there is nothing yet."""
+    if agents is None:
+        return "no job of an agent ended in this period"
+    return "none of people’s ended" if people is None else f"people {formats.percent(people)}"
 
 
 def harness_rows(asked: Asked) -> list[dict[str, Any]]:
@@ -226,10 +245,14 @@ def week_words(asked: Asked) -> dict[str, str]:
     week = asked.readings.week
     agents, people = week.outside_share(Actor.AGENT), week.outside_share(Actor.HUMAN)
     more = agents is not None and people is not None and agents > people + 0.1
+    said = [f"{formats.percent(agents)} of agents’ submissions fall outside it"] if agents is not None else []
+    if people is not None:
+        said.append(f"{formats.percent(people)} of people’s{'' if said else ' submissions fall outside it'}")
     return {
         "title": "Agents keep working through nights and weekends" if more else "When agents and people submit",
         "agents": formats.percent(agents),
         "people": formats.percent(people),
+        "said": ", against ".join(said) or "no submission of an agent or a person is known yet",
     }
 
 

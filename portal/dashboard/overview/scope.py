@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from django.db.models import Max
 
-from portal.core.errors import NotFound
+from portal.core.errors import Invalid, NotFound
 from portal.dashboard.formats import date_range
 from principals import permissions
 from principals.models import Cluster
@@ -16,6 +16,7 @@ from telemetry.models import RollupDay
 from telemetry.selectors import Definition, Period, Scope
 
 DAYS = {"7": 7, "30": 30, "90": 90}
+DEFAULT = "30"
 MONTHS_OFFERED = 6
 
 
@@ -43,25 +44,39 @@ class Asked:
         return "/jobs/?" + urlencode(self.scope.query | filters)
 
 
-def read(request: PageRequest) -> Asked | None:
-    """Read the address; None where no cluster has data. Errors: `NotFound` for an unknown cluster."""
+def read(request: PageRequest, *, strict: bool = False) -> Asked | None:
+    """Read the address; None where no cluster has data.
+
+    What is not known falls back, and the page's filters say so. A download says nothing: `strict` raises `NotFound`
+    for an unknown cluster and `Invalid` for another period.
+    """
     permissions.require(request.actor, "facility.look", remedy="My lab shows what is yours.")
-    cluster = _cluster(request.GET.get("cluster", ""))
+    cluster = _cluster(request.GET.get("cluster", ""), strict=strict)
     if cluster is None:
         return None
-    key = request.GET.get("period", "30")
-    period = Period.parse_month(key) if "-" in key else _last_days(cluster, DAYS.get(key, 30))
+    period, key = _period(cluster, request.GET.get("period", DEFAULT), strict=strict)
     wanted = request.GET.get("definition", "")
     definition = Definition(wanted) if wanted in Definition.__members__.values() else Definition.JOB
     return Asked(Readings(Scope(request.actor, cluster, period)), definition, key)
 
 
-def _cluster(name: str) -> Cluster | None:
-    if name:
-        found = Cluster.objects.filter(name=name).first()
-        if found is None:
-            raise NotFound(f"No cluster is called {name[:40]}.")
+def _period(cluster: Cluster, key: str, *, strict: bool) -> tuple[Period, str]:
+    """Return the period of a key, and the key in force."""
+    if key in DAYS:
+        return _last_days(cluster, DAYS[key]), key
+    try:
+        return Period.parse_month(key), key
+    except Invalid:
+        if strict:
+            raise
+        return _last_days(cluster, DAYS[DEFAULT]), DEFAULT
+
+
+def _cluster(name: str, *, strict: bool) -> Cluster | None:
+    if found := Cluster.objects.filter(name=name).first():
         return found
+    if name and strict:
+        raise NotFound(f"No cluster is called {name[:40]}.")
     newest = RollupDay.objects.order_by("-day").values_list("cluster", flat=True).first()
     return Cluster.objects.filter(pk=newest).first() if newest else None
 

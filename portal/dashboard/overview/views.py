@@ -21,8 +21,7 @@ from telemetry.models import Actor
 INCIDENTS_SHOWN = 4
 WEEK_SUB = (
     "Submissions by hour of the week, facility time, each as a share of its own week; one scale for both. The frame "
-    "marks Monday to Friday, 08:00 to 18:00: {agents} of agents’ submissions fall outside it, "
-    "against {people} of people’s."
+    "marks Monday to Friday, 08:00 to 18:00: {said}."
 )
 RUNTIME_TICKS = ((10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (21_600, "6 h"), (86_400, "1 d"))
 
@@ -103,11 +102,14 @@ def _shown(value: Any) -> str:
 
 
 def _week_plots(asked: Asked, week: dict[str, str]) -> list[dict[str, str]]:
-    words = {"agent": ("agents’", week["agents"]), "human": ("people’s", week["people"])}
+    words = {
+        kind: (whose, f"{share} fall outside working hours" if share != formats.ABSENT else "there is none yet")
+        for kind, whose, share in (("agent", "agents’", week["agents"]), ("human", "people’s", week["people"]))
+    }
     return [
         {
             "src": _data_url(asked, f"hour-of-week-{kind}", "figure"),
-            "label": f"Heatmap of {whose} submissions by weekday and hour; {outside} fall outside working hours.",
+            "label": f"Heatmap of {whose} submissions by weekday and hour; {outside}.",
             "legend": kind,
         }
         for kind, (whose, outside) in words.items()
@@ -133,7 +135,7 @@ def _runtimes_title(asked: Asked) -> str:
 @page
 def data(request: PageRequest, name: str, kind: str) -> HttpResponseBase:
     """Answer one of the Overview's tables as CSV or JSON, or one of its figures for the browser to draw."""
-    asked = read(request)
+    asked = read(request, strict=True)
     if asked is None:
         raise NotFound("No cluster has data yet.")
     if kind == "figure":
