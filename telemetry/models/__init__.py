@@ -1,6 +1,6 @@
 """Rows of `telemetry`: jobs, what was ingested and how, and the rollups that every figure is made of."""
 
-from telemetry.models.ingest import IngestBatch, IngestPayload, IngestSource, QuarantinedRow
+from telemetry.models.ingest import IngestBatch, IngestPayload, IngestSource, QuarantinedRow, SlurmReader
 from telemetry.models.jobs import ACTIVE_STATES, Actor, Job, JobState, PendingAttribution
 from telemetry.models.rollups import RollupDay, RollupDirty, RollupHour, RollupRuntime
 
@@ -18,4 +18,5 @@ __all__ = [
     "RollupDirty",
     "RollupHour",
     "RollupRuntime",
+    "SlurmReader",
 ]

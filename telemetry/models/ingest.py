@@ -142,3 +142,30 @@ class IngestSource(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.kind})"
+
+
+class SlurmReader(models.Model):
+    """How far the reader of a cluster is: one row a cluster, written by whoever holds its lease."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="reader")
+    looked = models.DateTimeField(null=True, blank=True)  # at the queue, last
+    swept_until = models.DateTimeField(null=True, blank=True)  # accounting is read up to here
+    deep_swept = models.DateTimeField(null=True, blank=True)  # two days back, last
+    unsettled = models.PositiveIntegerField(default=0)  # jobs of which accounting does not know yet what the queue says
+    calls = models.BigIntegerField(default=0)  # asked of slurmctld and slurmdbd, since `counted`
+    busy_s = models.FloatField(default=0.0)  # how long they took to answer
+    counted = models.DateTimeField(default=clock.now)
+    problem = models.CharField(max_length=300, default="", blank=True)  # why the last call was in vain; "" where not
+
+    def __str__(self) -> str:
+        return f"reader of {self.cluster_id}"
+
+    @property
+    def calls_a_minute(self) -> float:
+        """What it asks of the scheduler's daemons, on average since `counted`."""
+        return self.calls / max(1.0, (clock.now() - self.counted).total_seconds() / 60)
+
+    @property
+    def answer_ms(self) -> float | None:
+        """How long the daemons take to answer, on average; None before the first call."""
+        return 1000 * self.busy_s / self.calls if self.calls else None

@@ -10,7 +10,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from portal.core import clock
 from principals.actors import Actor
 from principals.models import Cluster
-from telemetry.models import IngestBatch, IngestSource, QuarantinedRow, RollupDirty
+from telemetry.models import IngestBatch, IngestSource, QuarantinedRow, RollupDirty, SlurmReader
 
 # A source is late after this many of the intervals it is expected at, and down after that many.
 LATE_AFTER: Final = 2
@@ -62,6 +62,11 @@ def sources() -> list[Source]:
         if (cluster.name, kind) not in heard
     ]
     return sorted(known + missing, key=lambda one: (one.cluster, IngestBatch.Kind.values.index(one.kind), one.name))
+
+
+def readers() -> QuerySet[SlurmReader]:
+    """Return how far the readers of the clusters are."""
+    return SlurmReader.objects.select_related("cluster").order_by("cluster__name")
 
 
 def _source(row: IngestSource, now: datetime) -> Source:

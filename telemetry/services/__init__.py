@@ -13,16 +13,20 @@ from telemetry.services.ingest import (
     run_batch,
     sweep,
 )
+from telemetry.services.reader import Commands, Reader, SlurmUnavailable, serve
 from telemetry.services.retention import prune
 from telemetry.services.rollups import catch_up, mark_dirty, refresh
 from telemetry.services.sessions import Declared, SessionOutcome, declare_sessions
 from telemetry.services.sources import expect_source, note_source
 
 __all__ = [
+    "Commands",
     "Declared",
     "Progress",
+    "Reader",
     "RecordStream",
     "SessionOutcome",
+    "SlurmUnavailable",
     "accept_upload",
     "catch_up",
     "count_reasons",
@@ -37,6 +41,7 @@ __all__ = [
     "refresh",
     "require_cluster",
     "run_batch",
+    "serve",
     "sweep",
     "sweep_attributions",
 ]

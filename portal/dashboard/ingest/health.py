@@ -85,7 +85,7 @@ def _show(
     if form is None and permissions.can(actor, "ingest.expect"):
         form = ExpectForm()
     context = {
-        "sources": sources.sources(), "page": shown, "reasons": reasons,
+        "sources": sources.sources(), "readers": sources.readers(), "page": shown, "reasons": reasons,
         "reason": request.GET.get("reason", ""), "rows": rows[:ROWS], "rows_total": rows.count(),
         "now": clock.now(), "batch_state": _state(request), "expect_form": form,
         "batch_states": [("", "All"), *IngestBatch.State.choices], "intake": sources.intake(actor, _since()),

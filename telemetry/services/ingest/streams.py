@@ -8,7 +8,7 @@ from portal.core import clock
 from principals.actors import Actor
 from principals.models import Cluster
 from telemetry import permissions
-from telemetry.engine.slurm.records import JobRecord
+from telemetry.engine.slurm.records import Outcome
 from telemetry.models import IngestBatch
 from telemetry.services.ingest import batches
 from telemetry.services.ingest.chunks import LeaseLost, write_chunk
@@ -31,8 +31,8 @@ class RecordStream:
         self.actor, self.cluster, self.source, self.name = actor, cluster, source, name
         self._feed: Feed | None = None
 
-    def write(self, records: Sequence[JobRecord]) -> Counts:
-        """Store records, those already stored excepted; return what became of them."""
+    def write(self, records: Sequence[Outcome]) -> Counts:
+        """Store records, those already stored excepted, and set aside what could not be read; return the counts."""
         total = Counts()
         for first in range(0, len(records), CHUNK_ROWS):
             part = records[first : first + CHUNK_ROWS]
@@ -45,7 +45,7 @@ class RecordStream:
                 setattr(total, name, getattr(total, name) + number)
         return total
 
-    def _write(self, records: Sequence[JobRecord]) -> Counts:
+    def _write(self, records: Sequence[Outcome]) -> Counts:
         feed = self._open()
         return write_chunk(feed, Chunk(records, Place(line=feed.batch.line + len(records))))
 

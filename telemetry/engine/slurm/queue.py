@@ -1,0 +1,75 @@
+"""The controller's queue at one instant, and what changed between two looks at it.
+
+A look is cheap and says little: which jobs there are and in which state. What a job is, accounting knows
+(`sacct -j`): the looks only say whom to ask about. So each record has one form, whoever told of it.
+
+Source: squeue(1), `--Format` with a suffix after each field, which no field is cut to.
+"""
+
+from collections.abc import Iterable, Mapping, Set
+from typing import Final, NamedTuple
+
+from telemetry.engine.slurm.errors import FieldError, FormatError
+from telemetry.engine.slurm.values import ENDED_STATES, parse_count, parse_state
+
+FORMAT: Final = "JobID:|,State:|,RestartCnt:|"
+
+
+class Standing(NamedTuple):
+    """How a job stands in the queue: its state, and how often it was requeued."""
+
+    state: str
+    restarts: int
+
+
+Queue = dict[int, Standing]
+
+
+def read_queue(text: str) -> Queue:
+    """Read what `squeue --noheader --Format FORMAT` printed, by raw job id. Errors: `FormatError`.
+
+    One bad line spoils the look: a job that is taken for gone would be asked about in vain, over and over.
+    """
+    queue: Queue = {}
+    for line in filter(None, text.splitlines()):
+        fields = [field.strip() for field in line.split("|")]
+        try:
+            job, state, restarts = fields[:3]
+            number = int(job) if job.isascii() and job.isdigit() else 0
+            if not number:
+                raise FieldError("bad_job_id", f"{job[:60]!r} is not a job id")
+            queue[number] = Standing(parse_state(state).name, parse_count(restarts) or 0)
+        except (ValueError, FieldError) as error:
+            raise FormatError("not_a_queue", f"squeue printed what is no queue: {line[:200]!r}.") from error
+    return queue
+
+
+def find_changed(before: Mapping[int, Standing], after: Mapping[int, Standing]) -> set[int]:
+    """Return the jobs that came, changed or left between two looks."""
+    return {job for job in before.keys() | after.keys() if before.get(job) != after.get(job)}
+
+
+def find_unsettled(asked: Set[int], queue: Mapping[int, Standing], states: Mapping[int, Iterable[str]]) -> set[int]:
+    """Return those of the jobs asked about of which accounting does not know yet what the queue says.
+
+    `states` are what accounting said: of each job the states of all its records. A job that left the queue is
+    settled once every record of it has ended; one in the queue once a record is in the state it is seen in.
+    """
+    return {job for job in asked if not _is_settled(queue.get(job), frozenset(states.get(job, ())))}
+
+
+# Until its record is closed, accounting calls a job that is ending by the state it ran in; one that is made
+# ready it calls pending or running, as it did before.
+_ALIKE: Final = {
+    "COMPLETING": frozenset({"RUNNING", *ENDED_STATES}),
+    "CONFIGURING": frozenset({"PENDING", "RUNNING"}),
+    "STAGE_OUT": frozenset({"RUNNING", *ENDED_STATES}),
+    "SIGNALING": frozenset({"RUNNING"}),
+}
+_GONE: Final = ENDED_STATES | {"REQUEUED", "RESIZING"}
+
+
+def _is_settled(standing: Standing | None, states: frozenset[str]) -> bool:
+    if standing is None:
+        return bool(states) and states <= _GONE and not states.isdisjoint(ENDED_STATES)
+    return not states.isdisjoint({standing.state} | _ALIKE.get(standing.state, frozenset()))

@@ -1,0 +1,62 @@
+"""`manage.py slurm_reader --cluster NAME`: read a Slurm for as long as it runs; a second one stands by."""
+
+import signal
+import threading
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from portal.core.errors import DomainError
+from principals.actors import SYSTEM_ACTOR
+from telemetry import services
+from telemetry.services.reader.service import Pace
+
+
+class Command(BaseCommand):
+    help = (
+        "Read a Slurm's queue and accounting into the portal, with squeue and sacct of this host. One reader serves a "
+        "cluster; another that is started stands by and takes over when the first has gone."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--cluster", required=True, help="name of the cluster, as Slurm calls it")
+        parser.add_argument("--every", type=float, default=5.0, metavar="S", help="seconds between looks at the queue")
+        parser.add_argument(
+            "--sweep", type=float, default=300.0, metavar="S", help="seconds between sweeps of accounting"
+        )
+        parser.add_argument("--once", action="store_true", help="one look and one sweep, then end")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["every"] < 1 or options["sweep"] < options["every"]:
+            raise CommandError("--every is a second or more, and --sweep no less than that.")
+        try:
+            cluster = services.require_cluster(SYSTEM_ACTOR, "jobs", options["cluster"])
+            commands = services.Commands()
+            if options["once"]:
+                self._read_once(services.Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands))
+                return
+            services.serve(
+                actor=SYSTEM_ACTOR, cluster=cluster, commands=commands, stop=_ended_by_signals(),
+                pace=Pace(look_s=options["every"], sweep_s=options["sweep"]), say=self.stderr.write,
+            )  # fmt: skip
+        except DomainError as error:
+            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+
+    def _read_once(self, reader: services.Reader) -> None:
+        try:
+            asked = reader.look()
+            reader.sweep()
+        finally:
+            reader.close()
+        services.catch_up(cluster=reader.cluster)
+        self.stdout.write(
+            f"{len(reader.queue)} jobs in the queue, {asked} asked about, {len(reader.unsettled)} unsettled."
+        )
+
+
+def _ended_by_signals() -> threading.Event:
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    return stop

@@ -1,0 +1,7 @@
+"""Reading a Slurm: its commands, and the reader that serves one cluster."""
+
+from telemetry.services.reader.commands import Commands, SlurmUnavailable
+from telemetry.services.reader.reader import Reader
+from telemetry.services.reader.service import serve
+
+__all__ = ["Commands", "Reader", "SlurmUnavailable", "serve"]
