@@ -11,7 +11,7 @@ from portal.core.errors import Invalid, NotAllowed
 from portal.core.models import AuditEvent
 from principals.actors import SYSTEM_ACTOR
 from principals.permissions import actor_for_user
-from telemetry.models import IngestBatch, IngestSource, QuarantinedRow
+from telemetry.models import IngestBatch, IngestSource, QuarantinedRow, SlurmReader
 from telemetry.selectors.sources import SourceState, state_of
 from telemetry.services import expect_source
 from tests.conftest import Cast, sign_in
@@ -112,6 +112,19 @@ def test_the_page_says_how_far_chain_and_stream_are(cast: Cast) -> None:
     audit.seal_all()
     context = sign_in(cast.staff).get("/ingest/").context
     assert context["chain"].words == "Verified up to #1" and context["chain"].anchored == 0
+
+
+def test_a_reader_says_how_far_it_is_what_it_costs_and_what_went_wrong(cast: Cast) -> None:
+    page = sign_in(cast.staff).get("/ingest/").content.decode()
+    assert "Readers of Slurm" not in page
+    now = clock.now()
+    SlurmReader.objects.create(
+        cluster=cast.cluster, looked=now, swept_until=now, unsettled=3, calls=40, busy_s=2.0,
+        counted=now - timedelta(minutes=10), problem="squeue: <b>no controller</b>",
+    )  # fmt: skip
+    page = sign_in(cast.staff).get("/ingest/").content.decode()
+    assert "squeue: &lt;b&gt;no controller&lt;/b&gt;" in page
+    assert ("3 jobs" in page, ">4.0<" in page, "50 ms" in page) == (True, True, True)
 
 
 def test_sixty_batches_cost_as_many_queries_as_five(cast: Cast, django_assert_max_num_queries) -> None:  # type: ignore[no-untyped-def]

@@ -66,13 +66,14 @@ class Reader:
         now = clock.now()
         since = self.row.swept_until or now - FIRST_SWEEP
         is_deep = self.row.deep_swept is None or now - self.row.deep_swept > DEEP_EVERY
+        if is_deep:  # its calls are counted a day at a time
+            self.row.calls, self.row.busy_s, self.row.counted = 0, 0.0, now
         first = min(since, now - DEEP) if is_deep and self.row.swept_until else since - OVERLAP
         for start, end in _slices(first, now):
             # A job that was cancelled before its `--begin` is listed where it would have become eligible.
             self._store(self.commands.account_between(start, end if end < now else end + AHEAD))
             self._note(swept_until=max(end, since))
         if is_deep:
-            self.row.calls, self.row.busy_s, self.row.counted = 0, 0.0, now
             self._note(deep_swept=now)
 
     def fail(self, problem: str) -> None:
