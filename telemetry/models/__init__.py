@@ -1,6 +1,13 @@
 """Rows of `telemetry`: jobs, what was ingested and how, and the rollups that every figure is made of."""
 
-from telemetry.models.ingest import IngestBatch, IngestPayload, IngestSource, QuarantinedRow, SlurmReader
+from telemetry.models.ingest import (
+    IngestBatch,
+    IngestPayload,
+    IngestSource,
+    QuarantinedRow,
+    SchedulerCalls,
+    SlurmReader,
+)
 from telemetry.models.jobs import ACTIVE_STATES, Actor, Job, JobState, PendingAttribution
 from telemetry.models.rollups import RollupDay, RollupDirty, RollupHour, RollupRuntime
 
@@ -18,5 +25,6 @@ __all__ = [
     "RollupDirty",
     "RollupHour",
     "RollupRuntime",
+    "SchedulerCalls",
     "SlurmReader",
 ]

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from portal.core import clock
 from principals.actors import Actor
-from principals.models import Cluster
+from principals.models import Cluster, ClusterUser
 
 
 class IngestBatchQuerySet(models.QuerySet["IngestBatch"]):
@@ -155,6 +155,8 @@ class SlurmReader(models.Model):
     calls = models.BigIntegerField(default=0)  # asked of slurmctld and slurmdbd, since `counted`
     busy_s = models.FloatField(default=0.0)  # how long they took to answer
     counted = models.DateTimeField(default=clock.now)
+    counters = models.JSONField(default=dict, blank=True)  # of sdiag at the last count: {login: [calls, busy_us]}
+    counters_since = models.BigIntegerField(null=True, blank=True)  # when they started, UTC epoch seconds
     problem = models.CharField(max_length=300, default="", blank=True)  # why the last call was in vain; "" where not
 
     def __str__(self) -> str:
@@ -169,3 +171,21 @@ class SlurmReader(models.Model):
     def answer_ms(self) -> float | None:
         """How long the daemons take to answer, on average; None before the first call."""
         return 1000 * self.busy_s / self.calls if self.calls else None
+
+
+class SchedulerCalls(models.Model):
+    """What a user asked of the controller on one UTC day, by every command and library: sdiag(1), by user."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField()
+    cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False)
+    calls = models.BigIntegerField(default=0)
+    busy_us = models.BigIntegerField(default=0)  # how long the controller worked on them
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "day", "cluster_user"], name="telemetry_schedulercalls_key")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.calls} calls on {self.day}"

@@ -10,8 +10,9 @@ from portal.core.actors import SYSTEM
 from portal.core.errors import Invalid, NotAllowed
 from portal.core.models import AuditEvent
 from principals.actors import SYSTEM_ACTOR
+from principals.models import ClusterUser
 from principals.permissions import actor_for_user
-from telemetry.models import IngestBatch, IngestSource, QuarantinedRow, SlurmReader
+from telemetry.models import IngestBatch, IngestSource, QuarantinedRow, SchedulerCalls, SlurmReader
 from telemetry.selectors.sources import SourceState, state_of
 from telemetry.services import expect_source
 from tests.conftest import Cast, sign_in
@@ -125,6 +126,16 @@ def test_a_reader_says_how_far_it_is_what_it_costs_and_what_went_wrong(cast: Cas
     page = sign_in(cast.staff).get("/ingest/").content.decode()
     assert "squeue: &lt;b&gt;no controller&lt;/b&gt;" in page
     assert ("3 jobs" in page, ">4.0<" in page, "50 ms" in page) == (True, True, True)
+
+
+def test_who_asks_the_scheduler_most_is_shown(cast: Cast) -> None:
+    user = ClusterUser.objects.create(cluster=cast.cluster, login="<poller>")
+    SchedulerCalls.objects.create(
+        cluster=cast.cluster, day=clock.now().date(), cluster_user=user, calls=12_345, busy_us=12_345_000
+    )
+    page = sign_in(cast.staff).get("/ingest/").content.decode()
+    assert "&lt;poller&gt;" in page
+    assert ("12,345" in page, "1.0 ms" in page) == (True, True)
 
 
 def test_sixty_batches_cost_as_many_queries_as_five(cast: Cast, django_assert_max_num_queries) -> None:  # type: ignore[no-untyped-def]

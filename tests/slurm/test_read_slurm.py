@@ -10,13 +10,13 @@ import pytest
 
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
-from telemetry.models import Job, SlurmReader
+from telemetry.models import Job, SchedulerCalls, SlurmReader
 from telemetry.services import Commands, Reader, SlurmUnavailable
 from tests import factories
 from tests.slurm.conftest import LONG, Fates
 from tests.support import demo
 from tests.support.capabilities import ROOT
-from tests.support.slurm import CLUSTER, Slurm
+from tests.support.slurm import CLUSTER, USERS, Slurm
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slurm]
 
@@ -83,6 +83,14 @@ def test_a_quiet_queue_costs_one_call_a_look(reader: Reader, facility: Slurm, fa
     calls = reader.row.calls
     reader.look()
     assert reader.row.calls == calls + 1
+
+
+def test_what_users_ask_of_the_controller_is_counted(reader: Reader, facility: Slurm) -> None:
+    reader.count()
+    for _ in range(5):
+        facility.run("squeue", user=USERS[1])
+    reader.count()
+    assert SchedulerCalls.objects.get(cluster_user__login=USERS[1]).calls >= 5
 
 
 def test_a_slurm_that_is_not_there_or_warns_empties_nothing(

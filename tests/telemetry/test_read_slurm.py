@@ -1,6 +1,7 @@
 """The reader's pace and memory, with commands that are scripts: a real Slurm is in tests/slurm."""
 
 import threading
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
-from telemetry.models import Job, SlurmReader
+from telemetry.models import Job, RollupDay, SchedulerCalls, SlurmReader
+from telemetry.selectors.scheduler import busiest_callers
 from telemetry.services import Commands, Reader, serve
 from telemetry.services.reader.reader import OVERLAP
 from telemetry.services.reader.service import Pace, _pause_s
@@ -16,6 +18,7 @@ from tests import factories
 from tests.telemetry.logs import job_row, text
 
 pytestmark = pytest.mark.django_db
+DAY = datetime(2026, 7, 2, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -26,7 +29,7 @@ def cluster(db: None) -> Cluster:
 @pytest.fixture
 def commands(tmp_path: Path) -> Commands:
     """Print what stands in the files `queue` and `accounting`, note what was asked, fail where there is none."""
-    for name, file in (("squeue", "queue"), ("sacct", "accounting")):
+    for name, file in (("squeue", "queue"), ("sacct", "accounting"), ("sdiag", "counters")):
         script = tmp_path / name
         script.write_text(f'#!/bin/sh\necho "{name} $*" >> {tmp_path}/asked\nexec cat {tmp_path}/{file}\n')
         script.chmod(0o755)
@@ -97,6 +100,44 @@ def test_a_long_sweep_is_cut_and_goes_on_where_it_was_interrupted(
     rest = asked(tmp_path)
     assert f"--starttime {until - OVERLAP:%Y-%m-%dT%H:%M:%S} " in rest[0]
     assert len(rest) == 6
+
+
+def sdiag(since_s: int, **calls: int) -> str:
+    users = "".join(f"\t{user:<16}( 1001) count:{n:<6} ave_time:9   total_time:{n * 9}\n" for user, n in calls.items())
+    return f"Data since now ({since_s})\n\nRemote Procedure Call statistics by user\n{users}\nPending RPC statistics\n"
+
+
+def test_calls_are_summed_from_counters_that_start_anew_now_and_then(
+    cluster: Cluster, commands: Commands, tmp_path: Path
+) -> None:
+    def count(text: str) -> int:
+        (tmp_path / "counters").write_text(text)
+        # Each time a reader that knows no more than what is stored.
+        return Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands).count()
+
+    looks = (sdiag(5, ada=100), sdiag(5, ada=104, bob=3), sdiag(5, ada=104, bob=3), sdiag(9, ada=2))
+    assert [count(look) for look in looks] == [0, 7, 0, 2]
+    sums = SchedulerCalls.objects.values_list("cluster_user__login", "calls", "busy_us")
+    assert sorted(sums) == [("ada", 6, 54), ("bob", 3, 27)]
+
+
+def test_who_asked_most_stands_beside_what_they_submitted(cluster: Cluster) -> None:
+    lab, today = factories.make_lab(), DAY.date()
+    for login, calls, actor in (("ada", 30, "agent"), ("bob", 90, "human"), ("eve", 1, "")):
+        user = factories.make_cluster_user(cluster, factories.make_user(login))
+        for day in (today, today - timedelta(days=1), today - timedelta(days=2)):
+            SchedulerCalls.objects.create(
+                cluster=cluster, day=day, cluster_user=user, calls=calls, busy_us=calls * 2000
+            )
+        if actor:
+            RollupDay.objects.create(
+                cluster=cluster, day=today, cluster_user=user, lab=lab, actor=actor, submissions=20
+            )
+    callers = busiest_callers(first=today - timedelta(days=1), last=today, limit=3)
+    assert [(c.login, c.calls, c.calls_per_submission, c.runs_agents, c.mean_ms) for c in callers] == [
+        ("bob", 180, 9.0, False, 2.0), ("ada", 60, 3.0, True, 2.0), ("eve", 2, None, False, 2.0)
+    ]  # fmt: skip
+    assert [c.login for c in busiest_callers(first=today, last=today, limit=1)] == ["bob"]
 
 
 def test_it_leaves_a_slow_slurm_in_peace() -> None:

@@ -1,5 +1,6 @@
 """Ingest health: how each source does, what batches brought, what was refused, and what stands behind it all."""
 
+from datetime import UTC, timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -18,7 +19,7 @@ from principals import permissions
 from principals.web import PageRequest, page
 from telemetry import services as telemetry_services
 from telemetry.models import IngestBatch, QuarantinedRow
-from telemetry.selectors import sources
+from telemetry.selectors import scheduler, sources
 
 BATCHES = 20
 ROWS = 20
@@ -85,7 +86,8 @@ def _show(
     if form is None and permissions.can(actor, "ingest.expect"):
         form = ExpectForm()
     context = {
-        "sources": sources.sources(), "readers": sources.readers(), "page": shown, "reasons": reasons,
+        "sources": sources.sources(), "readers": sources.readers(), "callers": _callers(),
+        "page": shown, "reasons": reasons,
         "reason": request.GET.get("reason", ""), "rows": rows[:ROWS], "rows_total": rows.count(),
         "now": clock.now(), "batch_state": _state(request), "expect_form": form,
         "batch_states": [("", "All"), *IngestBatch.State.choices], "intake": sources.intake(actor, _since()),
@@ -96,6 +98,12 @@ def _show(
 
 def _since() -> Any:
     return clock.now() - sources.RECENT
+
+
+def _callers() -> list[scheduler.Caller]:
+    """Return who asked the scheduler most, today and yesterday (UTC)."""
+    today = clock.now().astimezone(UTC).date()
+    return scheduler.busiest_callers(first=today - timedelta(days=1), last=today)
 
 
 def _behind() -> dict[str, Any]:

@@ -47,6 +47,7 @@ class Command(BaseCommand):
         try:
             asked = reader.look()
             reader.sweep()
+            reader.count()
         finally:
             reader.close()
         services.catch_up(cluster=reader.cluster)

@@ -11,6 +11,7 @@ from typing import Final
 from portal.core.errors import DomainError
 from telemetry.engine.slurm.columns import COMMAND
 from telemetry.engine.slurm.queue import FORMAT, Queue, read_queue
+from telemetry.engine.slurm.statistics import Statistics, read_statistics
 
 TIMEOUT_S: Final = 60.0
 # On one command line: the kernel takes megabytes, slurmdbd is asked for no more than it answers at once.
@@ -47,6 +48,10 @@ class Commands:
         What was cancelled before it became eligible is in no span of time: only `account_for` finds it.
         """
         return self._sacct("--allusers", "--starttime", _written(first), "--endtime", _written(last))
+
+    def count(self) -> Statistics:
+        """Ask the controller who asked it what. Errors: `SlurmUnavailable`, `FormatError`."""
+        return read_statistics(self._run("sdiag").decode(errors="replace"))
 
     def _sacct(self, *which: str) -> bytes:
         return self._run("sacct", "--duplicates", "--parsable2", *which, f"--format={_COLUMNS}")

@@ -2,16 +2,21 @@
 
 import io
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from django.db import transaction
+from django.db.models import F
 
 from portal.core import clock
 from principals.actors import Actor
 from principals.models import Cluster
+from principals.services import Directory
 from telemetry.engine.slurm.queue import Queue, Standing, find_changed, find_unsettled
 from telemetry.engine.slurm.records import JobRecord, Outcome
 from telemetry.engine.slurm.sacct_text import SacctReader
-from telemetry.models import ACTIVE_STATES, IngestBatch, Job, SlurmReader
+from telemetry.engine.slurm.statistics import Asked, Statistics, asked_between
+from telemetry.models import ACTIVE_STATES, IngestBatch, Job, SchedulerCalls, SlurmReader
 from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.reader.commands import IDS_A_CALL, Commands
 from telemetry.services.sources import note_source
@@ -75,6 +80,30 @@ class Reader:
             self._note(swept_until=max(end, since))
         if is_deep:
             self._note(deep_swept=now)
+
+    def count(self) -> int:
+        """Add what users asked the controller since the last count; return how many calls. Errors: as `look`.
+
+        The counters that were read stand in the same transaction as the sums, so that no call counts twice. Before the
+        first count, nobody knows for how long they have counted: it adds nothing.
+        """
+        after, row = self.commands.count(), self.row
+        before = None
+        if row.counters_since is not None:
+            before = Statistics(row.counters_since, {user: Asked(*both) for user, both in row.counters.items()})
+        asked, day = asked_between(before, after), clock.now().astimezone(UTC).date()
+        directory = Directory(self.cluster)
+        with transaction.atomic():
+            for user, each in asked.items():
+                sums, _ = SchedulerCalls.objects.get_or_create(
+                    cluster=self.cluster, day=day, cluster_user_id=directory.user_id(user)
+                )
+                SchedulerCalls.objects.filter(pk=sums.pk).update(
+                    calls=F("calls") + each.calls, busy_us=F("busy_us") + each.busy_us
+                )
+            row.counters, row.counters_since = {user: list(each) for user, each in after.by_user.items()}, after.since_s
+            self._note()
+        return sum(each.calls for each in asked.values())
 
     def fail(self, problem: str) -> None:
         """Note why a look or a sweep was in vain; the next one that works takes the note away."""

@@ -61,6 +61,7 @@ def _read(
             reader.look()
             if began - swept >= pace.sweep_s:
                 reader.sweep()
+                reader.count()
                 swept = began
             failures = 0
         except (DomainError, FormatError) as error:

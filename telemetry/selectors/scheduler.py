@@ -1,0 +1,53 @@
+"""What users ask of the scheduler, beside what they submit: who polls, and who reads events instead."""
+
+from dataclasses import dataclass
+from datetime import date
+
+from django.db.models import F, Q, Sum
+
+from telemetry.models import Actor, RollupDay, SchedulerCalls
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One user's calls of some days. `runs_agents`: an agent submitted a job of theirs in these days."""
+
+    cluster: str
+    login: str
+    calls: int
+    busy_us: int
+    submissions: int
+    runs_agents: bool
+
+    @property
+    def calls_per_submission(self) -> float | None:
+        """Calls for each job submitted; None where none was."""
+        return self.calls / self.submissions if self.submissions else None
+
+    @property
+    def mean_ms(self) -> float:
+        """How long the controller works on one call."""
+        return self.busy_us / self.calls / 1000
+
+
+def busiest_callers(*, first: date, last: date, limit: int = 10) -> list[Caller]:
+    """Return who asked most on the UTC days from `first` to `last`, both inclusive: two queries."""
+    days = Q(day__gte=first, day__lte=last)
+    found = (
+        SchedulerCalls.objects.filter(days)
+        .values("cluster_user_id", login=F("cluster_user__login"), name=F("cluster__name"))
+        .annotate(all_calls=Sum("calls"), all_busy_us=Sum("busy_us"))
+        .filter(all_calls__gt=0)
+        .order_by("-all_calls", "login")[:limit]
+    )
+    users = [row["cluster_user_id"] for row in found]
+    jobs = RollupDay.objects.filter(days, cluster_user_id__in=users).values_list("cluster_user_id")
+    sums = jobs.annotate(Sum("submissions"), agents=Sum("submissions", filter=Q(actor=Actor.AGENT), default=0))
+    submitted = {user: (number, by_agents > 0) for user, number, by_agents in sums}
+    return [
+        Caller(
+            row["name"], row["login"], row["all_calls"], row["all_busy_us"],
+            *submitted.get(row["cluster_user_id"], (0, False)),
+        )
+        for row in found
+    ]  # fmt: skip

@@ -1,0 +1,57 @@
+"""The controller's counters become what each user asked between two looks, whenever they start anew."""
+
+import pytest
+
+from telemetry.engine.slurm.errors import FormatError
+from telemetry.engine.slurm.statistics import Asked, Statistics, asked_between, read_statistics
+from tests.support.capabilities import SHARED_DATA
+
+VERSIONS = [("slurm-22.05.8", 4), ("slurm-24.11.5", 5), ("slurm-25.11.7", 4)]
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize(("version", "calls"), VERSIONS)
+def test_each_version_is_read(version: str, calls: int) -> None:
+    found = read_statistics((SHARED_DATA / "slurm" / version / "sdiag.txt").read_text())
+    assert found.since_s > 1_790_000_000
+    assert found.by_user["games"].calls == calls
+    assert found.by_user["root"].calls > 50
+    assert set(found.by_user) == {"root", "games"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "sdiag: error: Unable to contact slurm controller\n",
+        "Data since x (5)\n",
+        "Data since x (5)\nRemote Procedure Call statistics by user\n\troot 7\n",
+    ],
+)
+def test_what_is_no_sdiag_is_refused(text: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        read_statistics(text)
+    assert caught.value.code == "not_sdiag"
+
+
+def test_no_user_asked_anything_yet() -> None:
+    text = "Data since Sun (5)\n\nRemote Procedure Call statistics by user\n\nPending RPC statistics\n\tNo pending\n"
+    assert read_statistics(text) == Statistics(5, {})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "asked"),
+    [
+        (None, Statistics(5, {"ada": Asked(7, 70)}), {}),
+        (Statistics(5, {"ada": Asked(7, 70)}), Statistics(5, {"ada": Asked(9, 95)}), {"ada": Asked(2, 25)}),
+        (Statistics(5, {}), Statistics(5, {"bob": Asked(1, 9)}), {"bob": Asked(1, 9)}),
+        (Statistics(5, {"ada": Asked(7, 70)}), Statistics(8, {"ada": Asked(9, 95)}), {"ada": Asked(9, 95)}),
+        (Statistics(5, {"ada": Asked(7, 70)}), Statistics(5, {"ada": Asked(3, 30)}), {"ada": Asked(3, 30)}),
+        (Statistics(5, {"ada": Asked(7, 70)}), Statistics(5, {"ada": Asked(7, 70)}), {}),
+        (Statistics(5, {"ada": Asked(7, 70)}), Statistics(5, {}), {}),
+    ],
+)
+def test_what_was_asked_between_two_looks(
+    before: Statistics | None, after: Statistics, asked: dict[str, Asked]
+) -> None:
+    assert asked_between(before, after) == asked
