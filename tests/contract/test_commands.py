@@ -18,6 +18,7 @@ TESTED_BY = {
     "ingest_jobs": "telemetry/test_ingest_jobs.py",
     "report": "reports/test_monthly.py",
     "run": "run/test_run.py",
+    "slurm_reader": "telemetry/test_read_slurm.py",
     "simulate": "portal/test_simulate.py",
     "usage": "telemetry/test_usage.py",
     "verify_audit": "core/test_seal.py",

@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
@@ -163,3 +164,20 @@ def test_what_went_wrong_is_noted_until_it_works_again(cluster: Cluster, command
     (tmp_path / "queue").write_text("")
     Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands).look()
     assert SlurmReader.objects.get().problem == ""
+
+
+def test_the_command_looks_sweeps_and_counts_once(
+    commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "queue").write_text("7|RUNNING|0|\n")
+    (tmp_path / "accounting").write_bytes(text(job_row(7)))
+    (tmp_path / "counters").write_text(sdiag(5))
+    monkeypatch.setenv("PATH", commands.environment["PATH"])
+    call_command("slurm_reader", "--cluster", "aster", "--once")
+    assert capsys.readouterr().out == "1 jobs in the queue, 1 asked about, 1 unsettled.\n"
+    assert Job.objects.get().state == "COMPLETED"
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(CommandError, match="has no squeue"):
+        call_command("slurm_reader", "--cluster", "aster", "--once")
+    with pytest.raises(CommandError, match="--every is a second or more"):
+        call_command("slurm_reader", "--cluster", "aster", "--every", "0.1")
