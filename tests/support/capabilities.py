@@ -33,7 +33,8 @@ _IS_MISSING = "is missing here"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what the machine cannot run; mark what touches SQL, so that PostgreSQL repeats just that.
 
-    Tests that start a browser or a portal of their own go to one worker, which starts each once.
+    Tests that start a browser or a portal of their own go to one worker, which starts each once, unless they name a
+    group of their own: the walk over every page, which takes longest, is shared out by role.
     """
     for item in items:
         for name, present in CAPABILITIES.items():
@@ -43,7 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         apart = any(item.get_closest_marker(name) for name in ("browser", "redis", "slurm", "outside", "one_database"))
         if touches_sql and not apart:
             item.add_marker(pytest.mark.sql)
-        if item.get_closest_marker("browser") or item.get_closest_marker("outside"):
+        is_outside = item.get_closest_marker("browser") or item.get_closest_marker("outside")
+        if is_outside and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("outside"))
 
 
