@@ -4,8 +4,11 @@ import os
 
 from celery import Celery
 
+from portal.core.broker import use_whole_files
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
+use_whole_files()
 app = Celery("gatehouse")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

@@ -7,9 +7,11 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def prepare_data_folder(path: Path) -> None:
-    """Make the folder where it is missing. Errors: `ImproperlyConfigured`, in one sentence, where it is of no use."""
+    """Make the folder where it is missing, for its owner alone: it will hold what people ran, and secrets.
+
+    Errors: `ImproperlyConfigured`, in one sentence, where it is of no use."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror
     else:

@@ -18,6 +18,7 @@ STAFF, INFOSEC, AUDITOR, MEMBER = "staff", "infosec", "auditor", "member"
 EVERYBODY = frozenset({STAFF, INFOSEC, AUDITOR, MEMBER})
 OFFICE = EVERYBODY - {MEMBER}
 THEMES = ("system", "light", "dark")
+INGEST_LOOKERS = frozenset({STAFF, AUDITOR})
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ OFFICE_NAV = (
             NavItem("Overview", "overview", roles=OFFICE),
             NavItem("Live jobs", "live-jobs", roles=OFFICE),
             NavItem("Incidents", "incidents", "incidents", OFFICE),
-            NavItem("Ingest health", "ingest-health", roles=frozenset({STAFF, AUDITOR})),
+            NavItem("Ingest health", "ingest-health", roles=INGEST_LOOKERS),
         ),
     ),
     (
@@ -237,4 +238,7 @@ class Shell:
             "sign_in": "sign-in",
             "sign_out": "sign-out",
         }
-        return {key: url_or_none(name) for key, name in names.items()}
+        urls = {key: url_or_none(name) for key, name in names.items()}
+        if role_of(self.user) not in INGEST_LOOKERS:
+            urls["health"] = None
+        return urls

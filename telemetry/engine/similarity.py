@@ -18,7 +18,8 @@ LAUNCHERS: Final = frozenset({"sbatch", "srun", "salloc"})
 # Options of sbatch(1) and srun(1) that take no value, or only one that is written with "=".
 _BARE: Final = frozenset(
     str.split(
-        "-H -h -I -K -k -l -O -Q -s -u -v -V -W -X --contiguous --disable-status --exclusive --get-user-env --help "
+        "-E -H -h -I -K -k -l -O -Q -s -u -v -V -W -X -Z --bell --contiguous --disable-status --exact --exclusive "
+        "--get-user-env --help --nice --no-allocate --no-bell --no-shell --resv-ports --usage --whole --x11 "
         "--hold --ignore-pbs --immediate --kill-on-bad-exit --kill-on-invalid-dep --label --multi-prog --no-kill "
         "--no-requeue --overcommit --oversubscribe --overlap --parsable --preserve-env --propagate --pty --quiet "
         "--quit-on-interrupt --reboot --requeue --spread-job --test-only --unbuffered --use-min-nodes --verbose "
@@ -28,10 +29,14 @@ _BARE: Final = frozenset(
 # Programs that only run another one, and those that only start a step of the same job.
 _WRAPPERS: Final = frozenset(
     str.split(
-        "env time nice nohup exec sudo bash sh zsh timeout numactl taskset stdbuf mpirun mpiexec orterun srun "
-        "apptainer singularity uv conda micromamba poetry run shell"
+        "env time nice nohup sudo bash sh zsh timeout numactl taskset stdbuf mpirun mpiexec orterun srun "
+        "apptainer singularity uv conda micromamba poetry run"
     )
 )
+_CONTAINERS: Final = frozenset({"apptainer", "singularity"})
+_CONTAINER_VERBS: Final = frozenset({"exec", "run", "shell"})
+_WITH_VALUE: Final = frozenset({"-B", "--bind", "-H", "--home", "-W", "--workdir", "--pwd", "--env", "--overlay"})
+_AMOUNT: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?")  # of `timeout 10m`, `nice 5`
 _INTERPRETERS: Final = re.compile(r"(?:python|perl|ruby|julia|Rscript|node|java)[0-9.]*")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _HEXADECIMAL: Final = re.compile(r"\b(?=[0-9a-f]*[0-9])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b", re.IGNORECASE)
@@ -87,7 +92,8 @@ def take_apart(submit_line: str) -> Parts:
     rest = iter(words[1:])
     for word in rest:
         if word.startswith("--wrap"):
-            wrapped = word.partition("=")[2] or next(rest, "")
+            # Accounting keeps the words without the quotes that held them together: all that follows is the command.
+            wrapped = " ".join(filter(None, (word.partition("=")[2], *rest)))
             return Parts(" ".join(wrapped.split()), next(iter(_words(wrapped)), ""))
         if not word.startswith("-") or word == "-":
             return Parts(" ".join((word, *rest)), word)
@@ -113,17 +119,32 @@ def template_of(command: str) -> str:
 def application_of(command: str) -> str:
     """Name the program that a command runs, without its version: "gmx_mpi", "train.py" of `python train.py`.
 
-    Wrappers, assignments and options before it are passed over; of an interpreter, the script or module counts.
+    Wrappers are passed over with their options, the container's image too; of an interpreter, the script or module
+    counts.
     """
-    words = iter(_words(command))
+    words, wrapper = iter(_words(command)), ""
     for word in words:
         name = _base(word)
-        if not name or _ASSIGNMENT.match(word) or word.startswith("-") or name in _WRAPPERS or name.isdigit():
-            continue
-        if _INTERPRETERS.fullmatch(name):
-            return _script_of(words) or name
-        return _NUMBER.sub("#", name)
+        if word.startswith("-"):
+            if wrapper and _takes_next(word):
+                next(words, "")
+        elif name in _CONTAINER_VERBS and wrapper in _CONTAINERS:
+            _skip_image(words)
+            wrapper = ""
+        elif name in _WRAPPERS:
+            wrapper = name
+        elif name and not _ASSIGNMENT.match(word) and not _AMOUNT.fullmatch(name):
+            return (_script_of(words) or name) if _INTERPRETERS.fullmatch(name) else _NUMBER.sub("#", name)
     return ""
+
+
+def _skip_image(words: Iterator[str]) -> None:
+    """Pass over the options and the image of `apptainer exec`."""
+    for word in words:
+        if not word.startswith("-"):
+            return
+        if word in _WITH_VALUE:
+            next(words, "")
 
 
 def _script_of(words: Iterator[str]) -> str:

@@ -157,6 +157,7 @@ class SlurmReader(models.Model):
     counted = models.DateTimeField(default=clock.now)
     counters = models.JSONField(default=dict, blank=True)  # of sdiag at the last count: {login: [calls, busy_us]}
     counters_since = models.BigIntegerField(null=True, blank=True)  # when they started, UTC epoch seconds
+    counters_read = models.DateTimeField(null=True, blank=True)
     problem = models.CharField(max_length=300, default="", blank=True)  # why the last call was in vain; "" where not
 
     def __str__(self) -> str:

@@ -1,5 +1,6 @@
 """Who submitted each job, from the sessions that are known: the same answer whichever arrives first."""
 
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +8,8 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.db.models import Q
 
-from portal.core import clock
+from portal.core import audit, clock, leases
+from portal.core.actors import SYSTEM
 from principals.models import AgentSession, Cluster
 from telemetry.engine.attribution import CLOCK_SLACK_S, UNKNOWN, Attribution, Kind, Matcher, Session
 from telemetry.engine.touched import Footprint, as_date, touched_days
@@ -84,27 +86,42 @@ def reattribute(*, cluster: Cluster, windows: Sequence[Window]) -> int:
     return changed
 
 
-def attribute_pending(*, cluster: Cluster) -> int:
-    """Attribute anew what `reattribute` left, a chunk a transaction; return how many jobs changed."""
-    changed = 0
-    while PendingAttribution.objects.filter(cluster=cluster).exists():
+def attribute_pending(*, cluster: Cluster, within_s: float = 5.0) -> int:
+    """Attribute anew what `reattribute` left, a chunk a transaction; return how many jobs changed.
+
+    Leaves what takes longer than `within_s` to the sweep.
+    """
+    changed, deadline = 0, time.monotonic() + within_s
+    while PendingAttribution.objects.filter(cluster=cluster).exists() and time.monotonic() < deadline:
         with transaction.atomic():
             # Jobs and sessions of a cluster are written one after the other, and so are these.
             Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
             pending = list(PendingAttribution.objects.filter(cluster=cluster).order_by("pk")[:_WINDOWS])
             more, left = _work_off(cluster, pending)
             changed += more
-            PendingAttribution.objects.filter(
-                pk__in={each.pk for each in pending} - {each.pk for each in left}
-            ).delete()
+            done = {each.pk for each in pending} - {each.pk for each in left}
+            PendingAttribution.objects.filter(pk__in=done).delete()
             PendingAttribution.objects.bulk_update(left, ["after_id"])
+            if more:
+                _record(cluster, more)
     return changed
 
 
+def _record(cluster: Cluster, changed: int) -> None:
+    audit.record(
+        actor=SYSTEM, verb="ingest.attribute", object_kind="cluster", object_id=cluster.pk, object_label=cluster.name,
+        after={"jobs_attributed": changed},
+    )  # fmt: skip
+
+
 def sweep_attributions() -> int:
-    """Attribute anew what a process that ended left, of all clusters; return how many jobs changed."""
+    """Attribute anew what is left of long sessions, of all clusters; return how many jobs changed.
+
+    Whoever comes while another sweeps leaves it to them.
+    """
     waiting = Cluster.objects.filter(pk__in=PendingAttribution.objects.values("cluster_id"))
-    return sum(attribute_pending(cluster=cluster) for cluster in waiting)
+    with leases.held("attributions", seconds=60) as holder:
+        return sum(attribute_pending(cluster=cluster) for cluster in waiting) if holder else 0
 
 
 def _work_off(cluster: Cluster, pending: Sequence[PendingAttribution]) -> tuple[int, list[PendingAttribution]]:

@@ -39,7 +39,7 @@ class SessionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The outcomes of one call, in the order of what was sent, and how many jobs changed their attribution."""
+    """The outcomes of one call, in the order of what was sent, and how many jobs were attributed anew meanwhile."""
 
     outcomes: list[SessionOutcome]
     jobs_changed: int

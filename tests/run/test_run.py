@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import demo
+from tests.support.services import free_port
 
 pytestmark = [pytest.mark.outside, pytest.mark.one_database]
 
@@ -61,10 +62,14 @@ def test_an_empty_start_makes_secrets_that_only_their_owner_reads(tmp_path):
     with demo.portal(data, DEMO="0") as portal:
         portal.wait_for(portal.ready_line)
         assert "Started empty." in portal.said
+        assert "Nobody can sign in yet. The first person:" in portal.said
         assert "Demo logins" not in portal.said
         assert set(portal.children()) == {"web", "worker"}
         for name in ("secret_key", "token_pepper"):
             assert stat.S_IMODE((data / name).stat().st_mode) == 0o600
+        assert stat.S_IMODE(data.stat().st_mode) == 0o700
+        second = demo.manage(data, "run", check=False, PORT=str(free_port()))
+        assert (second.returncode, "Another portal runs on" in second.stderr) == (1, True)
         assert rows(data, "SELECT count(*) FROM principals_user") == [(0,)]
 
 

@@ -4,18 +4,20 @@ import threading
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
-from telemetry.models import Job, RollupDay, SchedulerCalls, SlurmReader
+from telemetry.models import IngestBatch, Job, QuarantinedRow, RollupDay, SchedulerCalls, SlurmReader
 from telemetry.selectors.scheduler import busiest_callers
-from telemetry.services import Commands, Reader, serve
-from telemetry.services.reader.reader import OVERLAP
+from telemetry.services import Commands, Reader, serve, sweep
+from telemetry.services.reader.reader import OVERLAP, ReaderStopped
 from telemetry.services.reader.service import Pace, _pause_s
 from tests import factories
+from tests.telemetry.engine.sacct_texts import COLUMNS
 from tests.telemetry.logs import job_row, text
 
 pytestmark = pytest.mark.django_db
@@ -95,7 +97,8 @@ def test_a_long_sweep_is_cut_and_goes_on_where_it_was_interrupted(
     assert until is not None
     Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands).sweep()
     rest = asked(tmp_path)
-    assert len(rest) == 48  # the last two days again, for none was swept whole today
+    assert f"--starttime {until - OVERLAP:%Y-%m-%dT%H:%M:%S} " in rest[0]
+    assert len(rest) == 6 + 43  # the newest first, then the rest of the last two days
     SlurmReader.objects.update(swept_until=until)
     Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands).sweep()
     rest = asked(tmp_path)
@@ -139,6 +142,44 @@ def test_who_asked_most_stands_beside_what_they_submitted(cluster: Cluster) -> N
         ("bob", 180, 9.0, False, 2.0), ("ada", 60, 3.0, True, 2.0), ("eve", 2, None, False, 2.0)
     ]  # fmt: skip
     assert [c.login for c in busiest_callers(first=today, last=today, limit=1)] == ["bob"]
+
+
+def test_what_was_set_aside_is_told_once(cluster: Cluster, commands: Commands, tmp_path: Path) -> None:
+    (tmp_path / "queue").write_text("7|RUNNING|0|\n")
+    elsewhere = job_row(8, columns=(*COLUMNS, "Cluster"), Cluster="borealis")
+    (tmp_path / "accounting").write_bytes(text(job_row(7, Submit="yesterday")))
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands)
+    assert [reader.look() for _ in range(4)] == [1] * 4
+    (tmp_path / "accounting").write_bytes(text(elsewhere, columns=(*COLUMNS, "Cluster")))
+    assert [reader.look() for _ in range(4)] == [1] * 4
+    assert sorted(QuarantinedRow.objects.values_list("reason", flat=True)) == ["bad_time", "other_cluster"]
+
+
+def test_a_batch_stays_open_while_nothing_changes(
+    cluster: Cluster, commands: Commands, tmp_path: Path, time_machine: Any
+) -> None:
+    time_machine.move_to(DAY, tick=False)
+    (tmp_path / "queue").write_text("7|RUNNING|0|\n")
+    (tmp_path / "accounting").write_bytes(text(job_row(7, State="RUNNING", End="Unknown")))
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands)
+    reader.look()
+    for _ in range(10):
+        time_machine.shift(30)
+        reader.look()
+        sweep()
+    assert [batch.state for batch in IngestBatch.objects.all()] == ["running"]
+    reader.close()
+    assert [batch.state for batch in IngestBatch.objects.all()] == ["done"]
+
+
+def test_a_reader_that_lost_its_lease_stops_before_the_next_call(
+    cluster: Cluster, commands: Commands, tmp_path: Path
+) -> None:
+    going = iter([True, True, False])
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands, goes_on=lambda: next(going))
+    with pytest.raises(ReaderStopped):
+        reader.sweep()
+    assert len(asked(tmp_path)) == 2
 
 
 def test_it_leaves_a_slow_slurm_in_peace() -> None:

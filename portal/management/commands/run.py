@@ -1,11 +1,12 @@
 """`make run`: the embedded profile in one command."""
 
 import contextlib
+import fcntl
 import os
 import re
 import socket
 import time
-from typing import Any
+from typing import IO, Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -28,6 +29,7 @@ class Command(BaseCommand):
             raise CommandError("`run` is for the embedded profile; docs/operators.md shows the services profile.")
         host, port = os.environ.get("HOST") or "127.0.0.1", self._port()
         self._require_free(host, port)
+        alone = self._require_alone()
         # Children get the same folder whatever their working directory, and a log that leaves room for what we say.
         os.environ["GATEHOUSE_DATA"] = str(settings.DATA_DIR)
         os.environ.setdefault("GATEHOUSE_URL", _address(host, port))
@@ -39,6 +41,7 @@ class Command(BaseCommand):
             self._say("Stopped before it was ready; the next start begins where nothing is half done.")
             raise SystemExit(130) from None
         self._serve(host, port, is_demo=is_demo)
+        alone.close()
 
     def _serve(self, host: str, port: int, *, is_demo: bool) -> None:
         supervisor = Supervisor(embedded_children(host=host, port=port), say=self._say)
@@ -81,6 +84,17 @@ class Command(BaseCommand):
                     f"Cannot listen at {host}:{port} ({error.strerror}). Try PORT={other} make run"
                 ) from None
 
+    def _require_alone(self) -> IO[bytes]:
+        """Lock the data folder until this process ends: two portals would take each other's tasks and schedules."""
+        lock = (settings.DATA_DIR / "run.lock").open("wb")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise CommandError(
+                f"Another portal runs on {settings.DATA_DIR}. Stop it, or point GATEHOUSE_DATA at another folder."
+            ) from None
+        return lock
+
     def _prepare(self) -> bool:
         """Bring database and static files up to date; say whether the database is a demo."""
         try:
@@ -104,10 +118,7 @@ class Command(BaseCommand):
         if Cluster.objects.exists() or User.objects.exists():
             return Cluster.objects.filter(is_demo=True).exists()
         if os.environ.get("DEMO") == "0":
-            self._say(
-                f"Started empty. The first person: GATEHOUSE_DATA='{settings.DATA_DIR}' "
-                ".venv/bin/python manage.py add_person NAME --staff --password"
-            )
+            self._say("Started empty.")
             return False
         self._say("The database is empty: making the demo facility …")
         started = time.monotonic()
@@ -117,6 +128,11 @@ class Command(BaseCommand):
 
     def _welcome(self, host: str, port: int, *, is_demo: bool) -> None:
         self._say(f"\nGatehouse is ready at {_address(host, port)}/   (Ctrl-C stops it)")
+        if not User.objects.exists():
+            self._say(
+                f"Nobody can sign in yet. The first person: GATEHOUSE_DATA='{settings.DATA_DIR}' "
+                ".venv/bin/python manage.py add_person NAME --staff --password"
+            )
         if not is_demo:
             return
         from portal.demo.cast import LOGINS, PASSWORD

@@ -65,6 +65,11 @@ _ALIKE: Final = {
     "CONFIGURING": frozenset({"PENDING", "RUNNING"}),
     "STAGE_OUT": frozenset({"RUNNING", *ENDED_STATES}),
     "SIGNALING": frozenset({"RUNNING"}),
+    "STOPPED": frozenset({"RUNNING", "SUSPENDED"}),
+    # Accounting keeps the base state of a job that is held or queued again.
+    **dict.fromkeys(
+        ("REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"), frozenset({"PENDING"})
+    ),
 }
 _GONE: Final = ENDED_STATES | {"REQUEUED", "RESIZING"}
 

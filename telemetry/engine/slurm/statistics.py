@@ -24,6 +24,9 @@ class Asked(NamedTuple):
     busy_us: int
 
 
+_NONE: Final = Asked(0, 0)
+
+
 class Statistics(NamedTuple):
     """Counters by login name since an instant (UTC epoch seconds)."""
 
@@ -36,12 +39,13 @@ def read_statistics(text: str) -> Statistics:
     since, section = _SINCE.search(text), _SECTION.search(text)
     if since is None or section is None:
         raise FormatError("not_sdiag", "This is not what sdiag prints: no start of its counters, or none by user.")
-    by_user = {}
+    by_user: dict[str, Asked] = {}
     for line in filter(str.strip, section[1].splitlines()):
         match = _LINE.fullmatch(line.rstrip())
         if match is None:
             raise FormatError("not_sdiag", f"This is no counter of sdiag: {line[:200]!r}.")
-        by_user[match[1]] = Asked(int(match[3]), int(match[4]))
+        so_far = by_user.get(match[1], _NONE)  # every uid without a name is called "nobody"
+        by_user[match[1]] = Asked(so_far.calls + int(match[3]), so_far.busy_us + int(match[4]))
     return Statistics(int(since[1]), by_user)
 
 
@@ -54,9 +58,9 @@ def asked_between(before: Statistics | None, after: Statistics) -> dict[str, Ask
         return {}
     found = {}
     for user, now in after.by_user.items():
-        then = before.by_user.get(user, Asked(0, 0))
+        then = before.by_user.get(user, _NONE)
         if after.since_s != before.since_s or now.calls < then.calls or now.busy_us < then.busy_us:
-            then = Asked(0, 0)
+            then = _NONE
         if now.calls > then.calls:
             found[user] = Asked(now.calls - then.calls, now.busy_us - then.busy_us)
     return found

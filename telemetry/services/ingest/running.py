@@ -1,8 +1,7 @@
 """Drive a feed from its place to its end, chunk by chunk, and say how far it is."""
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from portal.core.actors import ActorRef
@@ -48,22 +47,17 @@ def read_chunks(batch: IngestBatch, source: Source, *, now_s: int) -> Iterable[C
 def run_feed(feed: Feed, chunks: Iterable[Chunk], ref: ActorRef, report: Report | None = None) -> None:
     """Write every chunk, finish the batch and recompute what it touched. Errors: `FormatError`, `LeaseLost`, others."""
     batch = feed.batch
-    with _few_collections():
-        for chunk in chunks:
-            write_chunk(feed, chunk)
-            if report is not None:
-                report(Progress(batch.total_rows, batch.offset, batch.bytes_total))
+    _collect_rarely()
+    for chunk in chunks:
+        write_chunk(feed, chunk)
+        if report is not None:
+            report(Progress(batch.total_rows, batch.offset, batch.bytes_total))
     finish_batch(feed, ref)
     # What is interrupted here stays marked for the next time.
     rollups.catch_up(cluster=feed.cluster)
 
 
-@contextmanager
-def _few_collections() -> Iterator[None]:
-    """Let the collector of cycles look rarely: thousands of tuples live for a chunk, and none is part of a cycle."""
-    before = gc.get_threshold()
-    gc.set_threshold(50_000, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
+def _collect_rarely() -> None:
+    """Let this process look for cycles rarely from now on: thousands of tuples live for a chunk, none in a cycle."""
+    youngest, *others = gc.get_threshold()
+    gc.set_threshold(max(youngest, 50_000), *others)

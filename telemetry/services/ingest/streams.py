@@ -11,7 +11,7 @@ from telemetry import permissions
 from telemetry.engine.slurm.records import Outcome
 from telemetry.models import IngestBatch
 from telemetry.services.ingest import batches
-from telemetry.services.ingest.chunks import LeaseLost, write_chunk
+from telemetry.services.ingest.chunks import LEASE, LeaseLost, write_chunk
 from telemetry.services.ingest.feed import Counts, Feed
 from telemetry.services.ingest.reading import CHUNK_ROWS, RECORDS, Chunk, Place
 
@@ -61,6 +61,18 @@ class RecordStream:
             raise ValueError("The batch is not running.")
         self._feed = Feed(batch, self.cluster, batch.leased_until, group_is_lab=False)
         return self._feed
+
+    def keep(self) -> None:
+        """Keep the open batch ours while there is nothing to write: its lease is shorter than a quiet hour."""
+        feed = self._feed
+        if feed is None:
+            return
+        lease = clock.now() + LEASE
+        held = IngestBatch.objects.filter(pk=feed.batch.pk, state=IngestBatch.State.RUNNING, leased_until=feed.lease)
+        if held.update(leased_until=lease):
+            feed.lease = lease
+        else:
+            self._feed = None
 
     @property
     def batch(self) -> IngestBatch | None:

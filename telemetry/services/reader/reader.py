@@ -1,22 +1,22 @@
 """The reader of one cluster: looks at the queue, asks accounting about what changed, and sweeps what no look saw."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from django.db import transaction
-from django.db.models import F
+from django.db import connection, transaction
 
 from portal.core import clock
 from principals.actors import Actor
 from principals.models import Cluster
 from principals.services import Directory
 from telemetry.engine.slurm.queue import Queue, Standing, find_changed, find_unsettled
-from telemetry.engine.slurm.records import JobRecord, Outcome
+from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected
 from telemetry.engine.slurm.sacct_text import SacctReader
 from telemetry.engine.slurm.statistics import Asked, Statistics, asked_between
-from telemetry.models import ACTIVE_STATES, IngestBatch, Job, SchedulerCalls, SlurmReader
+from telemetry.models import ACTIVE_STATES, IngestBatch, Job, SlurmReader
+from telemetry.services.ingest.rows import find_fault
 from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.reader.commands import IDS_A_CALL, Commands
 from telemetry.services.sources import note_source
@@ -29,7 +29,20 @@ SLICE: Final = timedelta(hours=1)  # of a long sweep: each is read whole into me
 DEEP_EVERY: Final = timedelta(days=1)
 DEEP: Final = timedelta(hours=48)
 PATIENCE: Final = 60  # looks; what accounting does not know by then, a sweep will find or nobody
+SILENCE: Final = timedelta(hours=1)
+NOTED: Final = ("calls", "busy_s", "counted", "unsettled", "problem", "looked", "swept_until", "deep_swept")
+_ADD_CALLS: Final = (
+    "INSERT INTO telemetry_schedulercalls (cluster_id, day, cluster_user_id, calls, busy_us) "
+    "VALUES (%s, %s, %s, %s, %s) "
+    "ON CONFLICT (cluster_id, day, cluster_user_id) DO UPDATE SET "
+    "calls = telemetry_schedulercalls.calls + excluded.calls, "
+    "busy_us = telemetry_schedulercalls.busy_us + excluded.busy_us"
+)
 KNOWN: Final = timedelta(days=7)  # of these the jobs that are stored as active are asked about after a start
+
+
+class ReaderStopped(Exception):
+    """The reader was told to end, or another process has its lease: what it had in hand is stored or asked again."""
 
 
 class Reader:
@@ -38,71 +51,85 @@ class Reader:
     What it has to remember stands in `SlurmReader` and `Job`: a reader that was killed goes on where it was.
     """
 
-    def __init__(self, *, actor: Actor, cluster: Cluster, commands: Commands) -> None:
-        """Take over the queue as it is stored. Errors: `NotAllowed`."""
-        self.cluster, self.commands = cluster, commands
+    def __init__(
+        self, *, actor: Actor, cluster: Cluster, commands: Commands, goes_on: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Take over the queue as it is stored. `goes_on` is asked before each call to Slurm. Errors: `NotAllowed`."""
+        self.cluster, self.commands, self.goes_on = cluster, commands, goes_on
         self.stream = RecordStream(actor=actor, cluster=cluster, source=SOURCE)
         self.row = SlurmReader.objects.get_or_create(cluster=cluster)[0]
         self.queue = _stored_queue(cluster)
+        self.refused: set[int] = set()  # what was set aside: it is told once, not at every look
         self.unsettled: dict[int, int] = {}  # jobs that accounting lags behind with, and how often it was asked
 
     def look(self) -> int:
         """Look at the queue and ask accounting about what changed; return how many jobs it asked about.
 
-        Errors: `SlurmUnavailable`, `FormatError`; then nothing is forgotten and the next look tells.
+        Errors: `SlurmUnavailable`, `FormatError`, `ReaderStopped`; then nothing is forgotten and the next look tells.
         """
+        self._require_going()
         queue = self.commands.look()
         asked = self.unsettled | dict.fromkeys(find_changed(self.queue, queue), 0)
         self.queue, self.unsettled = queue, dict(asked)
         for part in _parts(sorted(asked)):
+            self._require_going()
             states = self._store(self.commands.account_for(part))
             for job in set(part) - find_unsettled(set(part), queue, states):
                 del self.unsettled[job]
         self.unsettled = {job: tries + 1 for job, tries in self.unsettled.items() if tries < PATIENCE}
+        self.stream.keep()
         note_source(cluster=self.cluster, name=SOURCE, kind=IngestBatch.Kind.JOBS)  # also where nothing changed
         self._note(looked=clock.now())
         return len(asked)
 
     def sweep(self) -> None:
-        """Read accounting since the last sweep, and once a day the last two days again.
+        """Read accounting since the last sweep, and once a day, after that, the last two days again.
 
-        Errors: `SlurmUnavailable`, `FormatError`; what was read is stored, and the next sweep goes on there.
+        Errors: as `look`; what was read is stored, and the next sweep goes on there.
         """
-        now = clock.now()
-        since = self.row.swept_until or now - FIRST_SWEEP
-        is_deep = self.row.deep_swept is None or now - self.row.deep_swept > DEEP_EVERY
-        if is_deep:  # its calls are counted a day at a time
-            self.row.calls, self.row.busy_s, self.row.counted = 0, 0.0, now
-        first = min(since, now - DEEP) if is_deep and self.row.swept_until else since - OVERLAP
-        for start, end in _slices(first, now):
-            # A job that was cancelled before its `--begin` is listed where it would have become eligible.
-            self._store(self.commands.account_between(start, end if end < now else end + AHEAD))
+        now, row = clock.now(), self.row
+        since = row.swept_until or now - FIRST_SWEEP
+        for start, end in _slices(since - OVERLAP, now):
+            self._sweep_slice(start, end, now)
             self._note(swept_until=max(end, since))
-        if is_deep:
+        if row.deep_swept is None or now - row.deep_swept > DEEP_EVERY:
+            row.calls, row.busy_s, row.counted = 0, 0.0, now  # counted a day at a time
+            for start, end in _slices(now - DEEP, since - OVERLAP):
+                self._sweep_slice(start, end, now)
             self._note(deep_swept=now)
+
+    def _sweep_slice(self, start: datetime, end: datetime, now: datetime) -> None:
+        self._require_going()
+        # A job that was cancelled before its `--begin` is listed where it would have become eligible.
+        self._store(self.commands.account_between(start, end if end < now else end + AHEAD))
+
+    def _require_going(self) -> None:
+        if not self.goes_on():
+            raise ReaderStopped
 
     def count(self) -> int:
         """Add what users asked the controller since the last count; return how many calls. Errors: as `look`.
 
         The counters that were read stand in the same transaction as the sums, so that no call counts twice. Before the
-        first count, nobody knows for how long they have counted: it adds nothing.
+        first count, and after a long silence, nobody knows on which day they were made: it adds nothing.
         """
-        after, row = self.commands.count(), self.row
-        before = None
-        if row.counters_since is not None:
-            before = Statistics(row.counters_since, {user: Asked(*both) for user, both in row.counters.items()})
-        asked, day = asked_between(before, after), clock.now().astimezone(UTC).date()
-        directory = Directory(self.cluster)
+        self._require_going()
+        after, now, directory = self.commands.count(), clock.now(), Directory(self.cluster)
+        users = {login: directory.user_id(login) for login in after.by_user}
         with transaction.atomic():
-            for user, each in asked.items():
-                sums, _ = SchedulerCalls.objects.get_or_create(
-                    cluster=self.cluster, day=day, cluster_user_id=directory.user_id(user)
-                )
-                SchedulerCalls.objects.filter(pk=sums.pk).update(
-                    calls=F("calls") + each.calls, busy_us=F("busy_us") + each.busy_us
-                )
-            row.counters, row.counters_since = {user: list(each) for user, each in after.by_user.items()}, after.since_s
-            self._note()
+            row = SlurmReader.objects.select_for_update(no_key=True).get(pk=self.row.pk)
+            before = None
+            if row.counters_since is not None and row.counters_read and now - row.counters_read < SILENCE:
+                before = Statistics(row.counters_since, {user: Asked(*both) for user, both in row.counters.items()})
+            asked, day = asked_between(before, after), now.astimezone(UTC).date()
+            with connection.cursor() as cursor:
+                lines = [(self.cluster.pk, day, users[user], *each) for user, each in sorted(asked.items())]
+                cursor.executemany(_ADD_CALLS, lines)
+            SlurmReader.objects.filter(pk=row.pk).update(
+                counters={user: list(each) for user, each in after.by_user.items()},
+                counters_since=after.since_s, counters_read=now,
+            )  # fmt: skip
+        self._note()
         return sum(each.calls for each in asked.values())
 
     def fail(self, problem: str) -> None:
@@ -116,13 +143,25 @@ class Reader:
     def _store(self, text: bytes) -> dict[int, list[str]]:
         """Store what accounting said; return the states of each job's records."""
         outcomes: list[Outcome] = list(SacctReader(io.BytesIO(text), now_s=clock.now_s()))
-        if outcomes:
-            self.stream.write(outcomes)
+        if news := [each for each in outcomes if self._is_news(each)]:
+            self.stream.write(news)
         states: dict[int, list[str]] = {}
         for each in outcomes:
             if isinstance(each, JobRecord):
                 states.setdefault(each.raw_job_id, []).append(each.state)
         return states
+
+    def _is_news(self, outcome: Outcome) -> bool:
+        """Say whether an outcome is to be written: what was set aside once would be set aside at each look."""
+        if isinstance(outcome, Rejected):
+            key = hash((outcome.reason_code, outcome.raw))
+        elif isinstance(outcome, JobRecord) and find_fault(outcome, self.cluster.name):
+            key = hash((outcome.raw_job_id, outcome.submit_s, outcome.state))
+        else:
+            return True
+        is_news = key not in self.refused
+        self.refused.add(key)
+        return is_news
 
     def _note(self, **changes: datetime | str) -> None:
         row, commands = self.row, self.commands
@@ -131,7 +170,7 @@ class Reader:
         row.unsettled = len(self.unsettled)
         for name, value in ({"problem": ""} | changes).items():
             setattr(row, name, value)
-        row.save()
+        row.save(update_fields=NOTED)
 
 
 def _stored_queue(cluster: Cluster) -> Queue:

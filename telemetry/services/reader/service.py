@@ -13,9 +13,10 @@ from principals.models import Cluster
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.services import rollups
 from telemetry.services.reader.commands import TIMEOUT_S, Commands
-from telemetry.services.reader.reader import Reader
+from telemetry.services.reader.reader import Reader, ReaderStopped
 
-LEASE_S: Final = 3 * TIMEOUT_S  # longer than a look or a slice of a sweep can take
+LEASE_S: Final = 3 * TIMEOUT_S  # renewed before each call, which takes no longer than a third of it
+CLOSED_AFTER_S: Final = 30.0  # a batch that nobody writes to for a minute counts as left behind
 STANDBY_S: Final = 10.0
 BACK_OFF_S: Final = 60.0
 # Of the time at most: a controller that takes a second to answer is asked every ten.
@@ -40,7 +41,11 @@ def serve(
         if leases.take(name, holder, seconds=LEASE_S):
             said = False
             try:
-                _read(Reader(actor=actor, cluster=cluster, commands=commands), name, holder, pace, stop, say)
+                reader = Reader(
+                    actor=actor, cluster=cluster, commands=commands,
+                    goes_on=lambda: not stop.is_set() and leases.take(name, holder, seconds=LEASE_S),
+                )  # fmt: skip
+                _read(reader, pace, stop, say)
             finally:
                 leases.release(name, holder)
         elif not said:
@@ -49,27 +54,31 @@ def serve(
         stop.wait(STANDBY_S)
 
 
-def _read(
-    reader: Reader, name: str, holder: str, pace: Pace, stop: threading.Event, say: Callable[[str], None]
-) -> None:
+def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str], None]) -> None:
     """Look and sweep while the lease is held."""
     swept, failures = float("-inf"), 0
     say(f"Reading {reader.cluster.name}.")
-    while not stop.is_set() and leases.take(name, holder, seconds=LEASE_S):
-        began = time.monotonic()
-        try:
-            reader.look()
-            if began - swept >= pace.sweep_s:
-                reader.sweep()
-                reader.count()
-                swept = began
-            failures = 0
-        except (DomainError, FormatError) as error:
-            failures += 1
-            reader.fail(error.detail)
-            say(f"{error.detail} Trying again.")
-        rollups.refresh(cluster=reader.cluster)
-        stop.wait(_pause_s(pace, took_s=time.monotonic() - began, failures=failures))
+    try:
+        while reader.goes_on():
+            began = time.monotonic()
+            try:
+                reader.look()
+                if began - swept >= pace.sweep_s:
+                    reader.sweep()
+                    swept = began
+                    reader.count()
+                failures = 0
+            except (DomainError, FormatError) as error:
+                failures += 1
+                reader.fail(error.detail)
+                say(f"{error.detail} Trying again.")
+            rollups.refresh(cluster=reader.cluster)
+            pause_s = _pause_s(pace, took_s=time.monotonic() - began, failures=failures)
+            if pause_s > CLOSED_AFTER_S:
+                reader.close()
+            stop.wait(pause_s)
+    except ReaderStopped:
+        pass
     reader.close()
 
 

@@ -39,6 +39,14 @@ def test_no_user_asked_anything_yet() -> None:
     assert read_statistics(text) == Statistics(5, {})
 
 
+def test_users_without_a_name_are_summed() -> None:
+    lines = "".join(
+        f"\tnobody          ( {uid}) count:{n} ave_time:9   total_time:90\n" for uid, n in ((7, 50), (8, 40))
+    )
+    text = f"Data since Sun (5)\n\nRemote Procedure Call statistics by user\n{lines}\nPending RPC statistics\n"
+    assert read_statistics(text).by_user == {"nobody": Asked(90, 180)}
+
+
 @pytest.mark.parametrize(
     ("before", "after", "asked"),
     [
