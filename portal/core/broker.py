@@ -16,7 +16,7 @@ class Channel(filesystem.Channel):
     message and ends.
     """
 
-    def _put(self, queue: str, payload: dict[str, Any], **kwargs: Any) -> None:
+    def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]
         """Write a message beside its name, then give it the name."""
         name = f"{round(monotonic() * 1000)}_{uuid.uuid4()}.{queue}.msg"
         path = Path(self.data_folder_out) / name

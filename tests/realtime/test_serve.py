@@ -218,7 +218,8 @@ async def test_200_sockets_and_60_long_polls_hear_all_that_is_told(server: Serve
     """Forty of each of five people, thirty of each of two agents: below what one of them may open."""
     told, topic, crowd = 100, "facility:principals", json.loads(server.run(CROWD))
     base, topics = f"http://127.0.0.1:{server.port}", [topic, *(own for own, _ in crowd["agents"])]
-    limits = httpx.Limits(max_connections=100)
+    # The server closes what was idle for five seconds, and httpx would send a request into that.
+    limits = httpx.Limits(max_connections=100, keepalive_expiry=1)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient(base_url=base, timeout=60, limits=limits))
         listening = []
