@@ -145,6 +145,7 @@ class _Writer:
         feed, counts = self.feed, self.prepared.counts
         ids = [feed.ids_of(record.user, record.account, record.group) for record, _ in fresh]
         submits = [record.submit_s for record, _ in fresh]
+        feed.newest_s = max(feed.newest_s, *submits, *(record.end_s or 0 for record, _ in fresh))
         attributor = Attributor(feed.cluster, {each[1] for each in ids}, min(submits), max(submits))
         tally = dict.fromkeys(get_args(Verdict), 0)
         for (record, digest), names in zip(fresh, ids, strict=True):
@@ -169,13 +170,12 @@ class _Writer:
     ) -> Known:
         user_id, lab_id = ids[1], ids[3]
         found, campaign = attributor.attribute(user_id, record.submit_s, record.campaign[:100])
+        footprint = rows.footprint_of(record, user_id, lab_id, found)
         self.pending[record.raw_job_id, record.submit_s] = rows.make_row(
-            record, digest=digest, ids=ids, found=found, campaign=campaign, changed_s=self.now_s,
+            record, footprint, digest=digest, ids=ids, found=found, campaign=campaign, changed_s=self.now_s,
             batch_id=self.batch_id,
         )  # fmt: skip
-        footprint = rows.footprint_of(record, user_id, lab_id, found)
         self.pairs |= touched_days(old.footprint if old else None, footprint)
-        self.feed.newest_s = max(self.feed.newest_s, record.submit_s, record.end_s or 0)
         old_state = old.state if old else None
         transition = news.find_transition(record, old_state, now_s=self.now_s)
         if transition is not None:

@@ -138,6 +138,7 @@ def footprint_of(record: JobRecord, user_id: int, lab_id: int, found: Attributio
 
 def make_row(
     record: JobRecord,
+    footprint: Footprint,
     *,
     digest: int,
     ids: tuple[int, int, int | None, int],
@@ -146,14 +147,14 @@ def make_row(
     changed_s: int,
     batch_id: int,
 ) -> Row:
-    """Return the row of a record; `ids` are cluster, user, account and lab."""
+    """Return the row of a record that counts at `footprint`; `ids` are cluster, user, account and lab."""
     cluster_id, user_id, account_id, lab_id = ids
     ended = record.end_s is not None
     return (
         cluster_id, record.raw_job_id, record.submit_s,
         record.job_id[:64], record.array_job_id, record.array_tasks, user_id, account_id, lab_id,
-        record.partition[:64], record.qos[:64], record.state,
-        record.reason[:100], record.eligible_s, start_of(record), record.end_s, usage_end_of(record),
+        footprint.shape[1], footprint.shape[2], record.state,
+        record.reason[:100], record.eligible_s, footprint.start_s, record.end_s, footprint.usage_end_s,
         record.elapsed_s, record.timelimit_s, record.nodes, record.cpus, record.gpus,
         record.mem_bytes, record.exit_code if ended else None, record.exit_signal if ended else None,
         record.cancelled_by_uid, record.restarts, record.job_name, record.node_list, record.submit_line,
