@@ -19,7 +19,8 @@ from telemetry.engine.slurm.lines import Source, open_source
 from telemetry.engine.slurm.records import Outcome
 from telemetry.engine.slurm.sacct_text import SacctReader
 
-BLOCK_BYTES: Final = 16 * 1024 * 1024
+READ_BYTES: Final = 8 * 1024 * 1024
+BLOCK_ROWS: Final = 50_000
 _ODD_ROWS: Final = 2000  # of a file that is mostly not plain, as many outcomes make a block
 
 
@@ -40,10 +41,15 @@ class BulkReader:
 
     def __init__(
         self, source: Source, *, now_s: int, header: str | None = None, start_line: int = 1, offset: int = 0,
-        block_bytes: int = BLOCK_BYTES,
+        block_bytes: int = READ_BYTES, block_rows: int = BLOCK_ROWS,
     ) -> None:  # fmt: skip
-        """Read the header, unless it is given. Errors: `FormatError` when this is no sacct text."""
-        self._stream, self._now_s, self._block_bytes = open_source(source), now_s, block_bytes
+        """Read the header, unless it is given. Errors: `FormatError` when this is no sacct text.
+
+        `block_bytes` are read and cut at once, for a cut costs some milliseconds whatever its size; of them come blocks
+        of about `block_rows` plain lines.
+        """
+        self._stream, self._now_s = open_source(source), now_s
+        self._block_bytes, self._block_rows = block_bytes, block_rows
         first = SacctReader(self._stream, now_s=now_s, header=header, start_line=start_line, offset=offset)
         self.header, self.offset, self.next_line = first.header, first.offset, first.next_line
         plan = compile_plan(self.header)
@@ -54,32 +60,32 @@ class BulkReader:
         """Yield blocks; `offset` and `next_line` stand behind the one that was yielded last."""
         left = b""
         while self._columns is not None and (part := self._stream.read(self._block_bytes)):
-            data = left + part
-            whole = data.rfind(b"\n") + 1
-            lines = pl.Series("text", [data[:whole].decode(errors="replace")]).str.split("\n").explode().head(-1)
+            left += part
+            whole = left.rfind(b"\n") + 1
+            lines = pl.Series("text", [left[:whole].decode(errors="replace")]).str.split("\n").explode().head(-1)
             columns = self._columns.read(lines)
             plain = sorted([*columns.jobs["line"].to_list(), *columns.steps])
             if len(plain) * 2 <= len(lines):  # also a block without a single whole line
-                left = data
                 break
-            block, left = self._settle(data, whole, columns, plain)
-            yield block
+            starts = _starts(left)
+            yield from self._settle(left, starts, columns, plain)
+            left = left[starts[plain[-1]] :]
         yield from self._read_by_rows(left)
 
-    def _settle(self, data: bytes, whole: int, columns: Columns, plain: Sequence[int]) -> tuple[Block, bytes]:
-        """Read what is not plain before the last plain line; return the block and the bytes that wait."""
-        last, odd, taken = plain[-1], list[tuple[int, Outcome]](), {plain[-1]}
-        starts = _starts(data[:whole])
+    def _settle(self, data: bytes, starts: Sequence[int], columns: Columns, plain: Sequence[int]) -> Iterator[Block]:
+        """Read what is not plain before the last plain line, and yield all before it."""
+        offset, line, odd, taken = self.offset, self.next_line, list[tuple[int, Outcome]](), {plain[-1]}
         for first, behind in _odd_runs(plain):
             reader = self._reader(io.BytesIO(data[starts[first] : starts[behind]]), first, starts[first])
             odd += [(first, outcome) for outcome in reader]
             taken.add(first)
-        columns = Columns(
-            columns.jobs.filter(~pl.col("line").is_in(sorted(taken))), columns.tails,
-            [line for line in columns.steps if line not in taken],
-        )  # fmt: skip
-        self.offset, self.next_line = self.offset + starts[last], self.next_line + last
-        return Block(columns, odd, self.offset, self.next_line), data[starts[last] :]
+        jobs = columns.jobs.filter(~pl.col("line").is_in(sorted(taken)))
+        steps = [step for step in columns.steps if step not in taken]
+        for first, behind in pairwise(sorted({0, *plain[:: self._block_rows], plain[-1]})):
+            self.offset, self.next_line = offset + starts[behind], line + behind
+            at, end = (int(jobs["line"].search_sorted(edge)) for edge in (first, behind))
+            part = Columns(jobs[at:end], columns.tails, [step for step in steps if first <= step < behind])
+            yield Block(part, [each for each in odd if first <= each[0] < behind], self.offset, self.next_line)
 
     def _reader(self, source: Source, line: int = 0, offset: int = 0) -> SacctReader:
         return SacctReader(

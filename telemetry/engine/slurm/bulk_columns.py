@@ -16,7 +16,7 @@ import polars as pl
 from telemetry.engine.slurm.columns import FILLED, Plan
 from telemetry.engine.slurm.errors import FieldError
 from telemetry.engine.slurm.lines import MAX_LINE_BYTES
-from telemetry.engine.slurm.records import NEVER_ASSIGNED, JobRecord, campaign_of
+from telemetry.engine.slurm.records import NEVER_ASSIGNED, JobRecord, campaign_of, digest_of, told_extra
 from telemetry.engine.slurm.rows import CLOSED, FUTURE_SLACK_S, NO_VALUE, SIZES, USED, read_sizes
 from telemetry.engine.slurm.values import (
     UNSET_TIMES,
@@ -66,6 +66,25 @@ class Columns:
         """Return the records of all jobs, or of some rows of `jobs`, in their order."""
         jobs = self.jobs if rows is None else rows
         return [self._record(row) for row in jobs.iter_rows(named=True)]
+
+    def digests(self, jobs: pl.DataFrame) -> list[int]:
+        """Return `content_digest` of some rows of `jobs`, without making records of them."""
+        tail = jobs["tail"]
+        constant = {
+            name: str(default) for name, default in JobRecord._field_defaults.items() if name not in jobs.columns
+        }
+        told = {
+            "campaign": pl.Series([each.campaign for each in self.tails], dtype=_TEXT).gather(tail),
+            "comment": pl.Series([each.comment for each in self.tails], dtype=_TEXT).gather(tail),
+            "gpu_types": pl.Series([str(each.gpu_types) for each in self.tails], dtype=_TEXT).gather(tail),
+        }
+        extra = pl.Series("extra", [told_extra(each.extra) for each in self.tails], dtype=_TEXT).gather(tail)
+        texts = [
+            told[name].alias(name) if name in told else pl.lit(constant[name]) if name in constant else _told(name)
+            for name in JobRecord._fields[:-1]
+        ]
+        parts = jobs.with_columns(extra).select(pl.concat_str(pl.concat_str(texts, separator="\x1f"), "extra"))
+        return [digest_of(text) for text in parts.to_series().to_list()]
 
     def _record(self, row: dict[str, Any]) -> JobRecord:
         tail = self.tails[row.pop("tail")]
@@ -253,6 +272,13 @@ def _passes(check: Callable[[str], object], text: str) -> bool:
 def _instant(name: str) -> pl.Expr:
     parsed = pl.col(f"@{name}").str.strptime(pl.Datetime("ms"), "%Y-%m-%dT%H:%M:%S", strict=False)
     return parsed.dt.epoch("s").cast(_INT).alias(f"{name}_s")
+
+
+def _told(name: str) -> pl.Expr:
+    """Write a column as `str` writes its values."""
+    if name == "started":
+        return pl.when(pl.col(name)).then(pl.lit("True")).otherwise(pl.lit("False"))
+    return pl.col(name).cast(_TEXT).fill_null("None")
 
 
 def _is_time(name: str) -> pl.Expr:

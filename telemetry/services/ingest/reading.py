@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from telemetry.engine.slurm.lines import Source
 from telemetry.engine.slurm.records import JobRecord, Outcome
 from telemetry.engine.slurm.sacct_text import SacctReader
 from telemetry.engine.slurm.xdmod_text import XdmodReader
+
+if TYPE_CHECKING:
+    from telemetry.engine.slurm.bulk import Block
 
 FORMATS: Final = ("sacct", "xdmod")
 RECORDS: Final = "records"  # records that came as objects, not as text
@@ -34,6 +37,7 @@ class Chunk:
 
     outcomes: Sequence[Outcome]
     place: Place
+    block: "Block | None" = None  # instead of outcomes: lines of which the plain ones are in columns
 
 
 def open_reader(source: Source, *, format: str, place: Place, now_s: int) -> Reader:
@@ -42,6 +46,16 @@ def open_reader(source: Source, *, format: str, place: Place, now_s: int) -> Rea
         return XdmodReader(source, now_s=now_s, start_line=place.line, offset=place.offset)
     header = place.header or None
     return SacctReader(source, now_s=now_s, header=header, start_line=place.line, offset=place.offset)
+
+
+def cut_blocks(source: Source, *, place: Place, now_s: int, rows: int) -> Iterator[Chunk]:
+    """Cut sacct text into blocks of about `rows` lines that are read in columns. Errors: `FormatError`."""
+    from telemetry.engine.slurm.bulk import BulkReader
+
+    header = place.header or None
+    reader = BulkReader(source, now_s=now_s, header=header, start_line=place.line, offset=place.offset, block_rows=rows)
+    for block in reader:
+        yield Chunk((), Place(block.offset, block.next_line, reader.header), block)
 
 
 def cut_stream(reader: Reader, size: int = CHUNK_ROWS) -> Iterator[Chunk]:

@@ -7,7 +7,7 @@ statement with `executemany` is several times as fast and the same on SQLite and
 import json
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connection
 
@@ -19,11 +19,14 @@ from telemetry.engine.touched import Footprint
 from telemetry.services.attribution import OWN_CAMPAIGN
 from telemetry.services.ingest.quarantine import OTHER_CLUSTER
 
+if TYPE_CHECKING:
+    import polars as pl
+
 Key = tuple[int, int]  # raw job id, submit time
 Row = tuple[Any, ...]
 
-_KEY: Final = ("cluster_id", "raw_id", "submit")
-_VALUES: Final = (
+KEY: Final = ("cluster_id", "raw_id", "submit")
+VALUES: Final = (
     "job_id", "array_job_id", "array_tasks", "cluster_user_id", "account_id", "lab_id", "partition", "qos", "state",
     "reason", "eligible", "start", "end", "usage_end", "elapsed_s", "timelimit_s", "nodes", "cpus", "gpus",
     "mem_bytes", "exit_code", "exit_signal", "cancelled_by_uid", "restarts", "job_name", "node_list", "submit_line",
@@ -32,15 +35,19 @@ _VALUES: Final = (
 )  # fmt: skip
 
 
-_COLUMNS: Final = ", ".join(f'"{name}"' for name in (*_KEY, *_VALUES))
-_PLACES: Final = ", ".join(["%s"] * (len(_KEY) + len(_VALUES)))
-_CHANGES: Final = ", ".join(f'"{name}" = excluded."{name}"' for name in _VALUES)
+_COLUMNS: Final = ", ".join(f'"{name}"' for name in (*KEY, *VALUES))
+_PLACES: Final = ", ".join(["%s"] * (len(KEY) + len(VALUES)))
+_CHANGES: Final = ", ".join(f'"{name}" = excluded."{name}"' for name in VALUES)
+_COPY: Final = f"COPY telemetry_job ({_COLUMNS}) FROM STDIN (FORMAT csv, NULL '\\N')"
 _INSERT: Final = f"INSERT INTO telemetry_job ({_COLUMNS}) VALUES ({_PLACES})"  # noqa: S608 - names, no values
 _UPSERT: Final = f"{_INSERT} ON CONFLICT (cluster_id, raw_id, submit) DO UPDATE SET {_CHANGES}"
 _SELECT: Final = (
     "SELECT raw_id, submit, digest, state, cluster_user_id, start, usage_end, elapsed_s, lab_id, partition, qos, "
     "actor, harness, nodes, cpus, gpus, array_tasks FROM telemetry_job WHERE cluster_id = %s AND raw_id IN ("
 )
+_ANY_BETWEEN: Final = "SELECT 1 FROM telemetry_job WHERE cluster_id = %s AND raw_id BETWEEN %s AND %s LIMIT 1"
+_DIGESTS: Final = "SELECT raw_id, submit, digest FROM telemetry_job WHERE cluster_id = %s AND raw_id IN ("
+_IDS_A_QUERY: Final = 5000
 NO_NUMBER_ABOVE: Final = 2**31 - 1  # of columns of 32 bits
 NO_LONG_ABOVE: Final = 2**63 - 1
 NAME_LENGTH: Final = 64
@@ -71,6 +78,35 @@ def write(new: Sequence[Row], known: Sequence[Row]) -> None:
             cursor.executemany(_INSERT, new)
         if known:
             cursor.executemany(_UPSERT, known)
+
+
+def find_digests(cluster_id: int, raw_ids: Sequence[int]) -> dict[Key, int]:
+    """Return the digests of what is stored under some raw job ids; nothing but one query where all of them are new."""
+    found: dict[Key, int] = {}
+    if not raw_ids:
+        return found
+    with connection.cursor() as cursor:
+        cursor.execute(_ANY_BETWEEN, [cluster_id, min(raw_ids), max(raw_ids)])
+        if cursor.fetchone() is None:
+            return found
+        for first in range(0, len(raw_ids), _IDS_A_QUERY):
+            ids = raw_ids[first : first + _IDS_A_QUERY]
+            places = ", ".join(["%s"] * len(ids))
+            cursor.execute(f"{_DIGESTS}{places})", [cluster_id, *ids])
+            found |= {(raw_id, submit): digest for raw_id, submit, digest in cursor.fetchall()}
+    return found
+
+
+def insert_frame(frame: "pl.DataFrame") -> None:
+    """Insert rows given in columns named as the table's, `KEY` and `VALUES` in their order; all of them are new."""
+    with connection.cursor() as cursor:
+        if connection.vendor != "postgresql":
+            cursor.executemany(_INSERT, frame.rows())
+            return
+        # Texts are quoted, also empty ones; what is not there is not.
+        text = frame.write_csv(include_header=False, quote_style="non_numeric", null_value="\\N")
+        with cursor.copy(_COPY) as copy:
+            copy.write(text)
 
 
 def find_fault(record: JobRecord, cluster: str) -> tuple[str, str] | None:
@@ -167,11 +203,12 @@ def _extra(record: JobRecord) -> str:
     """Return the JSON of what has no column: unknown columns, the comment, GPU types, the job's own campaign."""
     if not (record.extra or record.comment or record.gpu_types or record.campaign):
         return "{}"
-    return _extra_json(tuple(record.extra.items()), record.comment, record.gpu_types, record.campaign[:100])
+    return extra_json(tuple(record.extra.items()), record.comment, record.gpu_types, record.campaign[:100])
 
 
 @lru_cache(maxsize=4096)  # much the same for the jobs of a campaign; writing JSON costs more than all else of a row
-def _extra_json(unknown: tuple[tuple[str, str], ...], comment: str, gpu_types: tuple[str, ...], campaign: str) -> str:
+def extra_json(unknown: tuple[tuple[str, str], ...], comment: str, gpu_types: tuple[str, ...], campaign: str) -> str:
+    """Return the JSON of what a job has in no column: unknown columns, comment, GPU types, its own campaign."""
     extra: dict[str, object] = dict(unknown)
     if comment:
         extra["Comment"] = comment

@@ -39,13 +39,20 @@ LINES = st.lists(st.just(row()) | st.just(row()) | st.sampled_from(ODD) | CHANGE
 
 
 @settings(max_examples=150, deadline=None)
-@example(lines=[row(), "tail", row()], end="\n", block_bytes=300)
-@example(lines=[row(), row(), "x"], end="", block_bytes=600)
-@given(lines=LINES, end=st.sampled_from(["\n", ""]), block_bytes=st.sampled_from([1, 300, 700, 10_000]))
-def test_any_text_in_blocks_of_any_size_reads_as_row_by_row(lines: list[str], end: str, block_bytes: int) -> None:
+@example(lines=[row(), "tail", row()], end="\n", block_bytes=300, block_rows=1)
+@example(lines=[row(), row(), "x"], end="", block_bytes=600, block_rows=1)
+@given(
+    lines=LINES, end=st.sampled_from(["\n", ""]), block_bytes=st.sampled_from([1, 300, 700, 10_000]),
+    block_rows=st.sampled_from([1, 2, 1000]),
+)  # fmt: skip
+def test_any_text_in_blocks_of_any_size_reads_as_row_by_row(
+    lines: list[str], end: str, block_bytes: int, block_rows: int
+) -> None:
     data = ("\n".join(["|".join(COLUMNS), *lines]) + end).encode()
 
-    assert read_in_blocks(data, now_s=NOW_S, block_bytes=block_bytes) == read_by_rows(data, now_s=NOW_S)
+    told = read_in_blocks(data, now_s=NOW_S, block_bytes=block_bytes, block_rows=block_rows)
+
+    assert told == read_by_rows(data, now_s=NOW_S)
 
 
 @pytest.mark.parametrize("name", sorted(VALUES))
@@ -90,7 +97,7 @@ def test_reading_resumes_behind_any_block() -> None:
     lines = [row() if number % 7 else row(JobName=f"a\n{number}") for number in range(60)]
     data = text(*lines)
     whole = read_by_rows(data, now_s=NOW_S)
-    reader, read = BulkReader(io.BytesIO(data), now_s=NOW_S, block_bytes=2000), 0
+    reader, read = BulkReader(io.BytesIO(data), now_s=NOW_S, block_bytes=2000, block_rows=3), 0
     for block in reader:
         read += (len(block.columns.jobs) if block.columns else 0) + len(block.odd)
         rest = BulkReader(
