@@ -3,7 +3,7 @@
 import pytest
 
 from telemetry.engine.slurm.errors import FieldError, FormatError
-from telemetry.engine.slurm.inventory import Bound, Limits, Node, Qos, sacctmgr_text, scontrol_text
+from telemetry.engine.slurm.inventory import Bound, Limits, Node, Qos, describe_limits, sacctmgr_text, scontrol_text
 from telemetry.engine.slurm.inventory.values import count_gpus, read_gres, read_node_state, read_tres_limit
 
 MIB = 2**20
@@ -42,6 +42,14 @@ def test_what_an_administrator_writes_poses_as_no_field() -> None:
     (node,) = scontrol_text.read_nodes(NODE).rows
     reason = "fan broken State=X| and"
     assert node == Node("n1", "IDLE", ("DRAIN",), 8, 4000 * MIB, 0, (), 0, ("shared", "test"), reason)
+
+
+def test_a_comment_gives_a_node_no_partition_and_no_reason() -> None:
+    bare = NODE.partition("Reason=")[0].replace("Partitions=shared,test", "")
+    (node,) = scontrol_text.read_nodes(
+        f"{bare}Comment=a Partitions=vip Reason=none [root@now] Extra=GresUsed=gpu:8"
+    ).rows
+    assert (node.partitions, node.reason, node.gpus_used) == ((), "", 0)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +97,17 @@ def test_every_limit_of_a_qos_stands_in_its_place() -> None:
             ),
         ),
     )  # fmt: skip
+
+
+def test_limits_are_described_without_what_is_not_limited() -> None:
+    (qos,) = sacctmgr_text.read_qos(QOS.replace("cpu=10,mem=500G|cpu=1000|9|11|10:00:00", "||||")).rows
+    assert describe_limits(qos.limits) == {
+        "user": {"tres": {"cpu": 4}, "jobs": 3, "submitted": 4},
+        "account": {"tres": {"mem": 1500 * MIB}, "jobs": 7, "submitted": 8},
+        "job_tres": {"cpu": 1}, "job_tres_minutes": {"cpu": 77}, "job_wall_s": 93600,
+        "job_min_tres": {"gres/gpu:a100": 1},
+    }  # fmt: skip
+    assert describe_limits(Limits()) == describe_limits(None) == {}
 
 
 def test_every_limit_of_an_association_stands_in_its_place() -> None:

@@ -8,6 +8,7 @@ from telemetry.engine.slurm.inventory.forms import (
     Partition,
     Qos,
     Reading,
+    describe_limits,
 )
 
-__all__ = ["Association", "Bound", "Limits", "Node", "Partition", "Qos", "Reading"]
+__all__ = ["Association", "Bound", "Limits", "Node", "Partition", "Qos", "Reading", "describe_limits"]

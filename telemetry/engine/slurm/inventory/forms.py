@@ -4,7 +4,7 @@ Sizes in bytes, durations in seconds. None says that the adapter does not tell, 
 nothing is limited. Sequences whose order means nothing are sorted, so that equal facts are equal values.
 """
 
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 Form = TypeVar("Form")
 # Of trackable resources, as sacctmgr(1) names them: `cpu`, `mem` (bytes), `node`, `gres/gpu`, `gres/gpu:a100`.
@@ -74,6 +74,18 @@ class Limits(NamedTuple):
     job_tres_minutes: TresLimit = ()
     job_wall_s: int | None = None
     job_min_tres: TresLimit = ()
+
+
+def describe_limits(limits: Limits | None) -> dict[str, Any]:
+    """Return limits as a mapping for storage, without what is not limited: `{"group": {"tres": {"gres/gpu": 3}}}`."""
+    found: dict[str, Any] = {}
+    for name, value in (limits or Limits())._asdict().items():
+        if isinstance(value, Bound):
+            amounts = {"tres": dict(value.tres), "jobs": value.jobs, "submitted": value.submitted}
+            found[name] = {key: amount for key, amount in amounts.items() if amount not in (None, {})}
+        else:
+            found[name] = dict(value) if isinstance(value, tuple) else value
+    return {name: value for name, value in found.items() if value not in (None, {})}
 
 
 class Qos(NamedTuple):

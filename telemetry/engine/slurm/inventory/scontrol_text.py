@@ -29,6 +29,8 @@ NODES_COMMAND: Final = ("scontrol", "--details", "--all", "show", "nodes", "--on
 PARTITIONS_COMMAND: Final = ("scontrol", "--all", "show", "partitions", "--oneliner")
 SINFO_FORMAT: Final = "NodeList:|,Partition:|,StateComplete:|,CPUs:|,Memory:|,Gres:|,GresUsed:|"
 SINFO_COMMAND: Final = ("sinfo", "--all", "--noheader", "--Node", "--Format", SINFO_FORMAT)
+# What people write; it stands behind all that Slurm writes, and may look like it.
+_WRITTEN: Final = re.compile(r"\s(?:Reason|Comment|Extra)=.*", re.DOTALL)
 _REASON: Final = re.compile(r"\sReason=(.*?)(?: \[[^\s\[\]]*@[^\s\[\]]*\]|\s+(?:Comment|Extra)=|\s*$)", re.DOTALL)
 
 
@@ -80,7 +82,7 @@ def _read(text: str, first: str, build: Callable[[str, str], Form]) -> Reading[F
 
 
 def _field(record: str, name: str, default: str | None = None) -> str:
-    """Return the first value of that name: what people write comes later in the record."""
+    """Return a value by its name; the first one, where a name stands twice."""
     match = re.search(rf"(?:^|\s){name}=(\S*)", record)
     if match is None and default is None:
         raise FieldError("missing_field", f"There is no {name}")
@@ -95,10 +97,11 @@ def _count(field: Callable[[str], str], name: str) -> int:
 
 
 def _node(name: str, record: str) -> Node:
-    field = partial(_field, record)
+    written = _WRITTEN.search(record)
+    record, told = (record[: written.start()], written[0]) if written else (record, "")
+    field, reason = partial(_field, record), _REASON.match(told)
     state, flags = read_node_state(field("State"))
     gpus, types = count_gpus(read_gres(field("Gres")))
-    reason = _REASON.search(record)
     return Node(
         name=name,
         state=state,
