@@ -301,6 +301,15 @@ def test_a_stream_that_cannot_be_read_twice_gives_the_same() -> None:
     assert list(read_sacct_json(pieces, now_s=NOW_S)) == read(data)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 61])
+def test_where_the_stream_is_cut_makes_no_difference(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    data = document(job(1, name='"}],{[ 🙂 caf\udce9 \\'), 12345, job(2), last_update=number(7), count=1234567)
+    whole = read(data)
+    monkeypatch.setattr(json_stream, "CHUNK_BYTES", size)
+    assert read(data) == whole
+    assert len(whole) == 3
+
+
 def test_memory_does_not_grow_with_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_stream, "CHUNK_BYTES", 16 * 1024)
     data = document(*(job(n, name="x" * 500) for n in range(1, 1001)))
