@@ -89,8 +89,18 @@ def test_it_validates_who_asks(cast: Cast) -> None:
             services.refresh_associations(actor=actor_for_user(user), cluster=cast.cluster, told=[ADA])
 
 
+def test_many_changes_are_written_in_parts_each_with_its_audit_row(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("principals.services.associations.AT_A_TIME", 2)
+    many = [ToldAssociation(f"u{number}", "chem") for number in range(5)]
+    assert refresh(cast, *many) == (5, 0, 0)
+    parts = AuditEvent.objects.filter(verb="association.refresh").order_by("pk")
+    assert [part.payload["after"]["created"]["count"] for part in parts] == [2, 2, 1]
+    assert refresh(cast, *many[:2], ADA) == (1, 0, 3)
+    assert sum(alive for *_, alive in stored().values()) == 3
+
+
 def test_nothing_changed_costs_the_same_for_many(cast: Cast, django_assert_max_num_queries: Any) -> None:
     many = [ToldAssociation(f"u{number}", "chem", qos=("normal",)) for number in range(300)]
     refresh(cast, *many)
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(4):
         assert refresh(cast, *many) == (0, 0, 0)

@@ -19,6 +19,8 @@ Kind = InventoryReading.Kind
 # Every installation has them, nobody's work is charged to them, and no lab stands behind them.
 BUILT_IN_ACCOUNTS: Final = frozenset({"root"})
 
+KEYS: Final = frozenset({"id", "cluster", "name"})
+
 
 def take_inventory(*, actor: Actor, cluster: Cluster, commands: Commands, kind: Kind) -> int:
     """Ask Slurm for all there is of one kind and store it; return how many there are.
@@ -89,13 +91,16 @@ def _store(cluster: Cluster, model: type[models.Model], told: Iterable[dict[str,
     """Make the rows of a cluster what was told: write those that differ, let go of those that are told no more."""
     wanted = {values["name"]: values for values in told}
     rows = model._default_manager.filter(cluster=cluster)
-    with transaction.atomic():
-        stored = {row["name"]: row for row in rows.values()}
-        changed = [values for name, values in wanted.items() if not values.items() <= stored.get(name, {}).items()]
-        rows.filter(name__in=stored.keys() - wanted.keys()).delete()
-        if changed:
+    # Compared before any lock is taken; nobody else writes here.
+    stored = {row["name"]: row for row in rows.values()}
+    changed = [values for name, values in wanted.items() if not values.items() <= stored.get(name, {}).items()]
+    gone = stored.keys() - wanted.keys()
+    if changed or gone:
+        with transaction.atomic():
+            rows.filter(name__in=gone).delete()
             model._default_manager.bulk_create(
                 [model(cluster=cluster, **values) for values in changed], update_conflicts=True,
-                unique_fields=("cluster", "name"), update_fields=[name for name in changed[0] if name != "name"],
+                unique_fields=("cluster", "name"),
+                update_fields=[field.name for field in model._meta.fields if field.name not in KEYS],
             )  # fmt: skip
     return len(wanted)
