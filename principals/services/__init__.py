@@ -10,6 +10,7 @@ from principals.services.agents import (
     retire_agent,
     suspend_agent,
 )
+from principals.services.associations import AssociationChanges, ToldAssociation, refresh_associations
 from principals.services.directory import Directory, add_lab_member, add_person, ensure_cluster, ensure_lab
 from principals.services.holds import lift_hold, lift_holds, place_hold
 from principals.services.sessions import DeclaredSession, record_sessions
@@ -23,9 +24,11 @@ from principals.services.tokens import (
 )
 
 __all__ = [
+    "AssociationChanges",
     "DeclaredSession",
     "Directory",
     "IssuedToken",
+    "ToldAssociation",
     "add_lab_member",
     "add_person",
     "approve_agent",
@@ -40,6 +43,7 @@ __all__ = [
     "name_problem",
     "place_hold",
     "record_sessions",
+    "refresh_associations",
     "register_agent",
     "renew_agent",
     "resume_agent",

@@ -10,6 +10,7 @@ from typing import Final
 
 from portal.core.errors import DomainError
 from telemetry.engine.slurm.columns import COMMAND
+from telemetry.engine.slurm.inventory import Association, Node, Partition, Qos, Reading, sacctmgr_text, scontrol_text
 from telemetry.engine.slurm.queue import FORMAT, Queue, read_queue
 from telemetry.engine.slurm.statistics import Statistics, read_statistics
 
@@ -36,7 +37,7 @@ class Commands:
 
     def look(self) -> Queue:
         """Ask the controller who is in the queue. Errors: `SlurmUnavailable`, `FormatError`."""
-        return read_queue(self._run("squeue", "--all", "--noheader", "--Format", FORMAT).decode(errors="replace"))
+        return read_queue(self._text("squeue", "--all", "--noheader", "--Format", FORMAT))
 
     def account_for(self, jobs: Sequence[int]) -> bytes:
         """Ask accounting for every record of some jobs, whenever they were. Errors: `SlurmUnavailable`."""
@@ -51,7 +52,31 @@ class Commands:
 
     def count(self) -> Statistics:
         """Ask the controller who asked it what. Errors: `SlurmUnavailable`, `FormatError`."""
-        return read_statistics(self._run("sdiag").decode(errors="replace"))
+        return read_statistics(self._text("sdiag"))
+
+    def nodes(self) -> Reading[Node]:
+        """Ask the controller about every node. Errors: `SlurmUnavailable`, `FormatError`."""
+        return scontrol_text.read_nodes(self._text(*scontrol_text.NODES_COMMAND))
+
+    def partitions(self) -> Reading[Partition]:
+        """Ask the controller about every partition. Errors: as `nodes`."""
+        return scontrol_text.read_partitions(self._text(*scontrol_text.PARTITIONS_COMMAND))
+
+    def qos(self) -> Reading[Qos]:
+        """Ask accounting about every QoS. Errors: as `nodes`."""
+        return sacctmgr_text.read_qos(self._text(*sacctmgr_text.QOS_COMMAND))
+
+    def associations(self, cluster: str) -> Reading[Association]:
+        """Ask accounting about every association of one cluster, and which account is each user's default: two calls.
+
+        Errors: as `nodes`.
+        """
+        only = f"cluster={cluster}"
+        told = self._text(*sacctmgr_text.ASSOCIATIONS_COMMAND, only)
+        return sacctmgr_text.read_associations(told, self._text(*sacctmgr_text.DEFAULTS_COMMAND, only))
+
+    def _text(self, *command: str) -> str:
+        return self._run(*command).decode(errors="replace")
 
     def _sacct(self, *which: str) -> bytes:
         return self._run("sacct", "--duplicates", "--parsable2", *which, f"--format={_COLUMNS}")
@@ -84,7 +109,7 @@ class Commands:
 
     def _environment(self) -> dict[str, str]:
         """Return the environment without what would change how times and columns are written."""
-        changing = ("SLURM_TIME", "SQUEUE_", "SACCT_")
+        changing = ("SLURM_TIME", "SLURM_BITSTR", "SQUEUE_", "SACCT_", "SCONTROL_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(changing)}
         return kept | self.environment | {"TZ": "UTC", "LC_ALL": "C.UTF-8"}
 

@@ -15,10 +15,11 @@ from telemetry.engine.slurm.queue import Queue, Standing, find_changed, find_uns
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected
 from telemetry.engine.slurm.sacct_text import SacctReader
 from telemetry.engine.slurm.statistics import Asked, Statistics, asked_between
-from telemetry.models import ACTIVE_STATES, IngestBatch, Job, SlurmReader
+from telemetry.models import ACTIVE_STATES, IngestBatch, InventoryReading, Job, SlurmReader
 from telemetry.services.ingest.rows import find_fault
 from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.reader.commands import IDS_A_CALL, Commands
+from telemetry.services.reader.inventory import take_inventory
 from telemetry.services.sources import note_source
 
 SOURCE: Final = "slurm_reader"
@@ -132,6 +133,14 @@ class Reader:
         self._note()
         return sum(each.calls for each in asked.values())
 
+    def take_inventory(self, kind: InventoryReading.Kind) -> int:
+        """Ask for all nodes, partitions, QoS or associations; return how many there are. Errors: as `look`."""
+        self._require_going()
+        try:
+            return take_inventory(actor=self.stream.actor, cluster=self.cluster, commands=self.commands, kind=kind)
+        finally:
+            self._count_calls()
+
     def fail(self, problem: str) -> None:
         """Note why a look or a sweep was in vain; the next one that works takes the note away."""
         self._note(problem=problem[:300])
@@ -164,13 +173,18 @@ class Reader:
         return is_news
 
     def _note(self, **changes: datetime | str) -> None:
-        row, commands = self.row, self.commands
-        row.calls, row.busy_s = row.calls + commands.calls, row.busy_s + commands.busy_s
-        commands.calls, commands.busy_s = 0, 0.0
+        row = self.row
+        self._count_calls()
         row.unsettled = len(self.unsettled)
         for name, value in ({"problem": ""} | changes).items():
             setattr(row, name, value)
         row.save(update_fields=NOTED)
+
+    def _count_calls(self) -> None:
+        """Add what was asked to what the row says with the next note."""
+        row, commands = self.row, self.commands
+        row.calls, row.busy_s = row.calls + commands.calls, row.busy_s + commands.busy_s
+        commands.calls, commands.busy_s = 0, 0.0
 
 
 def _stored_queue(cluster: Cluster) -> Queue:
