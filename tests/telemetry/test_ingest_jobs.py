@@ -46,6 +46,20 @@ def test_the_reference_log_comes_in_whole_and_a_second_time_changes_nothing(caps
     assert "known already 4285" in capsys.readouterr().out
 
 
+@pytest.mark.shared_data
+@pytest.mark.parametrize(
+    ("name", "cluster"), [("pyslurm-25.11.2-jobs/sacct.json", "demo"), ("slurm-24.11.5/sacct.json", "labl24")]
+)
+def test_a_dump_in_json_comes_in_whole_and_a_second_time_changes_nothing(name: str, cluster: str):
+    path = str(SHARED_DATA / "slurm" / name)
+    for _ in range(2):
+        call_command("ingest_jobs", path, cluster=cluster, format="sacct-json")
+    first, second = IngestBatch.objects.order_by("pk")
+    jobs = Job.objects.count()
+    assert jobs > 5 and not first.rejected_rows
+    assert (counts(first)["created"], counts(second)["duplicate"]) == (jobs, jobs)
+
+
 def test_a_job_keeps_what_sacct_said_and_its_unknown_columns(cluster: Cluster):
     columns = [*text().decode().strip().split("|"), "Wibble"]
     line = job_row(7, Comment="campaign=dock") + "|blue"
