@@ -24,7 +24,7 @@ class Channel(filesystem.Channel):
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]
         _write_whole(Path(self.data_folder_out) / f"{round(monotonic() * 1000)}_{uuid.uuid4()}.{queue}.msg", payload)
 
-    def _get(self, queue: str) -> Any:
+    def _get(self, queue: str) -> Any:  # type: ignore[override]
         """Take the oldest message; what is none stays in the folder of those that were taken. Errors: `Empty`."""
         for path in sorted(Path(self.data_folder_in).iterdir()):
             if path.name.partition(".")[2] != f"{queue}.msg":
@@ -60,11 +60,11 @@ class Channel(filesystem.Channel):
             return []
         return table
 
-    def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
+    def _queue_bind(self, exchange: str, routing_key: str | None, pattern: str | None, queue: str) -> None:
         """Bind a queue. Without a lock: whoever binds at the same time binds the same."""
         bound, table = (routing_key or "", pattern or "", queue or ""), self.get_table(exchange)
         if bound not in table:
-            _write_whole(self._exchange_file(exchange), [bound, *table])
+            _write_whole(Path(self.control_folder) / f"{exchange}.exchange", [bound, *table])
 
 
 def _write_whole(path: Path, content: Any) -> None:
