@@ -6,6 +6,7 @@ made on first use, mode 0600, inside GATEHOUSE_DATA.
 
 import logging
 from pathlib import Path
+from urllib.parse import quote
 
 from celery.schedules import crontab
 from environ import FileAwareEnv
@@ -21,7 +22,7 @@ PROFILE: str = env.str("GATEHOUSE_PROFILE", default="embedded")
 if PROFILE not in {"embedded", "services"}:
     raise ValueError(f"GATEHOUSE_PROFILE is {PROFILE!r}; it must be 'embedded' or 'services'.")
 EMBEDDED = PROFILE == "embedded"
-DATA_DIR = Path(env.str("GATEHOUSE_DATA", default=str(BASE_DIR / "var"))).resolve()
+DATA_DIR = Path(env.str("GATEHOUSE_DATA", default="") or BASE_DIR / "var").resolve()
 DEBUG: bool = env.bool("GATEHOUSE_DEBUG", default=False)
 
 # --- secrets ---------------------------------------------------------------------------------------------
@@ -108,7 +109,8 @@ TEMPLATES = [
 ]
 
 # --- database --------------------------------------------------------------------------------------------
-DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'gatehouse.sqlite3'}")}
+# Quoted: of an address, `#`, `?` and `%` in a folder's name would mean something.
+DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{quote(str(DATA_DIR / 'gatehouse.sqlite3'))}")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # A read that turns into a write fails at once under DEFERRED, whatever the timeout: so IMMEDIATE.
