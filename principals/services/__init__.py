@@ -10,7 +10,14 @@ from principals.services.agents import (
     retire_agent,
     suspend_agent,
 )
-from principals.services.directory import Directory, add_lab_member, add_person, ensure_cluster, ensure_lab
+from principals.services.directory import (
+    Directory,
+    add_lab_member,
+    add_person,
+    ensure_cluster,
+    ensure_lab,
+    require_cluster_name,
+)
 from principals.services.holds import lift_hold, lift_holds, place_hold
 from principals.services.sessions import DeclaredSession, record_sessions
 from principals.services.tokens import (
@@ -42,6 +49,7 @@ __all__ = [
     "record_sessions",
     "register_agent",
     "renew_agent",
+    "require_cluster_name",
     "resume_agent",
     "retire_agent",
     "revoke_agent_token",

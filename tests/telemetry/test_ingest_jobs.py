@@ -249,6 +249,24 @@ def test_records_of_another_cluster_are_set_aside_and_told_where_they_belong(clu
     assert services.describe_others(batch) == []
 
 
+@pytest.mark.parametrize(
+    "name", ["\u212aestrel", "k\u0435strel", "\uff4bestrel", "kestrel\u200b", "kestrel ", "../kestrel"]
+)
+def test_a_name_that_only_looks_like_the_clusters_is_another(name: str):
+    batch = ingest(factories.make_cluster("kestrel"), of_clusters(name, "Kestrel"))
+    assert counts(batch) == {"created": 1, "rejected": 1}
+
+
+def test_what_an_odd_name_would_do_to_a_terminal_is_shown_as_text(cluster: Cluster):
+    ingest(cluster, of_clusters("\x1b[2Jgone"))
+    assert "of cluster '\\x1b[2Jgone', not of aster" in QuarantinedRow.objects.get().detail
+
+
+def test_a_cluster_named_in_another_case_is_the_same(cluster: Cluster):
+    assert services.require_cluster(SYSTEM_ACTOR, "jobs", "ASTER") == cluster
+    assert Cluster.objects.count() == 1
+
+
 def test_a_file_of_another_cluster_is_refused_whole_and_plainly(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -85,11 +85,12 @@ def find_fault(record: JobRecord, cluster: str) -> tuple[str, str] | None:
 @lru_cache(maxsize=256)
 def _find_other(named: str, cluster: str) -> str:
     """Say that a record names another cluster than it was sent for; Slurm takes names in any case for the same."""
-    if named.lower() == cluster.lower():
+    if named.isascii() and named.lower() == cluster.lower():  # the Kelvin sign becomes a k
         return ""
+    shown = (named if named.isprintable() else ascii(named))[:NAME_LENGTH]
     return (
-        f"The record is of cluster {named[:NAME_LENGTH]}, not of {cluster}. Send it again for cluster "
-        f"{named[:NAME_LENGTH]}, or leave the Cluster column out."
+        f"The record is of cluster {shown}, not of {cluster}. Send it again for cluster {shown}, or leave the Cluster "
+        "column out."
     )
 
 
