@@ -10,6 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 from portal.core.errors import DomainError
 from principals.actors import SYSTEM_ACTOR
 from telemetry import services
+from telemetry.engine.slurm.errors import FormatError
+from telemetry.services.reader.commands import describe
 from telemetry.services.reader.service import Pace
 
 
@@ -40,8 +42,8 @@ class Command(BaseCommand):
                 actor=SYSTEM_ACTOR, cluster=cluster, commands=commands, stop=_ended_by_signals(),
                 pace=Pace(look_s=options["every"], sweep_s=options["sweep"]), say=self.stderr.write,
             )  # fmt: skip
-        except DomainError as error:
-            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+        except (DomainError, FormatError) as error:
+            raise CommandError(f"{describe(error)} {error.remedy}".strip()) from error
 
     def _read_once(self, reader: services.Reader) -> None:
         try:
