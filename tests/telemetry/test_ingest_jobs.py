@@ -284,3 +284,31 @@ def test_a_batch_refused_for_several_reasons_is_not_said_to_be_of_another_cluste
     batch = ingest(cluster, body)
     assert counts(batch) == {"rejected": 2}
     assert services.describe_others(batch) == []
+
+
+RUNS = {"State": "RUNNING", "End": "Unknown"}
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"Start": "0001-01-01T00:00:00"}, "past_date"),
+        ({"Start": "1970-01-01T00:00:00"}, "past_date"),
+        ({"Start": "1969-12-31T19:00:00"}, "past_date"),
+        ({"Submit": "0001-01-01T00:00:00"}, "past_date"),
+        (RUNS | {"Elapsed": "99999999-00:00:00"}, "future_date"),
+        ({"Elapsed": "99999999-00:00:00"}, "out_of_range"),
+        ({"State": "CANCELLED", "Start": "Unknown", "Elapsed": "99999999-00:00:00"}, "out_of_range"),
+    ],
+)
+def test_a_time_that_cannot_be_is_set_aside_and_costs_no_thousands_of_days(
+    cluster: Cluster, values: dict[str, str], reason: str
+):
+    batch = ingest(cluster, text(job_row(1, **values), job_row(2)))
+    assert counts(batch) == {"created": 1, "rejected": 1}
+    assert QuarantinedRow.objects.get().reason == reason
+
+
+def test_a_job_that_never_started_may_have_an_odd_start(cluster: Cluster):
+    row = job_row(1, State="CANCELLED", Start="1970-01-01T00:00:00", Elapsed="00:00:00", NodeList="None assigned")
+    assert counts(ingest(cluster, text(row))) == {"created": 1}

@@ -11,11 +11,13 @@ from typing import Any, Final
 
 from django.db import connection
 
+from portal.core import clock
 from telemetry.engine.attribution import Attribution
 from telemetry.engine.redaction import is_secretless
 from telemetry.engine.reports import Known
 from telemetry.engine.slurm.records import JobRecord
 from telemetry.engine.touched import Footprint
+from telemetry.engine.usage import DAY_S
 from telemetry.services.attribution import OWN_CAMPAIGN
 from telemetry.services.ingest.quarantine import OTHER_CLUSTER
 
@@ -44,6 +46,8 @@ _SELECT: Final = (
 NO_NUMBER_ABOVE: Final = 2**31 - 1  # of columns of 32 bits
 NO_LONG_ABOVE: Final = 2**63 - 1
 NAME_LENGTH: Final = 64
+EARLIEST_S: Final = 946_684_800  # 2000-01-01 UTC: Slurm is younger
+LONGEST_S: Final = 10**9
 
 
 def find_known(cluster_id: int, raw_ids: Iterable[int]) -> dict[Key, Known]:
@@ -79,7 +83,7 @@ def find_fault(record: JobRecord, cluster: str) -> tuple[str, str] | None:
         return OTHER_CLUSTER, other
     if misfit := _find_misnamed(record.user, record.account, record.group) or _find_misfit(record):
         return "out_of_range", misfit
-    return None
+    return _find_mistimed(record)
 
 
 @lru_cache(maxsize=256)
@@ -92,6 +96,20 @@ def _find_other(named: str, cluster: str) -> str:
         f"The record is of cluster {shown}, not of {cluster}. Send it again for cluster {shown}, or leave the Cluster "
         "column out."
     )
+
+
+def _find_mistimed(record: JobRecord) -> tuple[str, str] | None:
+    """Say which time of a record cannot be: each day on which a job ran is computed anew, and Slurm knows no others."""
+    start, until = start_of(record), usage_end_of(record)
+    first = record.submit_s if start is None else min(record.submit_s, start)
+    if first < EARLIEST_S or (until is not None and until < EARLIEST_S):
+        return "past_date", "Submitted, started or ended before 2000: is the clock wrong?"
+    if until is not None and until > clock.now_s() + DAY_S:
+        return "future_date", "Ran until more than a day from now: is the clock or zone wrong?"
+    longest = LONGEST_S if start is None or until is None else until - start + DAY_S
+    if record.elapsed_s > longest:
+        return "out_of_range", "Ran longer than from its start to its end"
+    return None
 
 
 def _find_misfit(record: JobRecord) -> str:
