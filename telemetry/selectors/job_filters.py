@@ -139,7 +139,7 @@ def _seconds(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name, "").strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdigit()) or int(text[:12]) > _MAX_SECONDS:
+    if not (text.isascii() and text.isdigit() and len(text) < 20) or int(text) > _MAX_SECONDS:
         raise Invalid(f"{text[:20]!r} is no number of seconds.", code="seconds", remedy=f"Write `{name}=300`.")
     return int(text)
 

@@ -228,3 +228,9 @@ def test_an_agent_of_another_lab_is_named_to_nobody_who_may_not_see_it(
     assert all(str(lent.raw_id) in text for text in texts)
     assert {"marlowe-secret" in text for text in texts} == {sees}
     assert ids(client, "agent=marlowe-secret") == ({lent.raw_id} if sees else set())
+
+
+@pytest.mark.parametrize("name", ["wait", "max_elapsed_s"])
+@pytest.mark.parametrize("text", ["-1", "1e3", "²", "9" * 12, "0" * 12 + "9" * 20, "0" * 12 + "9" * 5000])
+def test_a_number_that_no_column_holds_is_refused(cast: Cast, name: str, text: str) -> None:
+    assert sign_in(cast.staff).get("/jobs/", {name: text}).status_code == 422
