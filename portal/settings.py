@@ -155,7 +155,7 @@ LANGUAGE_CODE = "en"
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
 if EMBEDDED:
-    STATIC_ROOT.mkdir(exist_ok=True)
+    prepare_data_folder(STATIC_ROOT)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
@@ -169,7 +169,7 @@ CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default="filesystem://loca
 if CELERY_BROKER_URL.startswith("filesystem"):
     _broker = DATA_DIR / "broker"
     for _folder in ("queue", "processed", "control"):
-        (_broker / _folder).mkdir(parents=True, exist_ok=True)
+        prepare_data_folder(_broker / _folder)
     # The broker carries hints, not work: rows hold the work (see docs/operators.md).
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(_broker / "queue"),

@@ -156,6 +156,15 @@ def test_a_folder_that_cannot_be_used_is_told_in_one_sentence(tmp_path):
     )
 
 
+@pytest.mark.parametrize("name", ["broker", "static"])
+def test_a_file_where_a_folder_belongs_is_told_in_one_sentence(tmp_path, name):
+    (tmp_path / name).write_text("")
+    ran = demo.manage(tmp_path, "run", check=False)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(f"Error: The data folder {tmp_path / name}")
+    assert ran.stderr.count("\n") == 1
+
+
 def test_a_lock_that_cannot_be_taken_is_told_in_one_sentence(tmp_path):
     (tmp_path / "run.lock").mkdir()
     ran = demo.manage(tmp_path, "run", check=False, PORT=str(free_port()))
