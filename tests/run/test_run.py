@@ -38,7 +38,7 @@ def is_alive(pid: int) -> bool:
 def test_it_is_ready_says_so_keeps_the_demo_moving_and_stops_on_ctrl_c(demo_copy):
     with demo.portal(demo_copy) as portal:
         portal.wait_for(portal.ready_line)
-        assert "u0398      PI of Okafor Lab" in portal.said
+        portal.wait_for("u0398      PI of Okafor Lab")
         with urllib.request.urlopen(f"{portal.url}/readyz") as answer:
             assert answer.status == 200
         portal.wait_for("is moving")
