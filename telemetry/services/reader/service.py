@@ -70,8 +70,9 @@ def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str]
                 failures = 0
             except (DomainError, FormatError) as error:
                 failures += 1
-                reader.fail(error.detail)
-                say(f"{error.detail} Trying again.")
+                problem = f"{error.detail} {error.remedy}".strip()
+                reader.fail(problem)
+                say(f"{problem} Trying again.")
             rollups.refresh(cluster=reader.cluster)
             pause_s = _pause_s(pace, took_s=time.monotonic() - began, failures=failures)
             if pause_s > CLOSED_AFTER_S:
