@@ -81,3 +81,5 @@ class DecideForm(forms.Form):
         super().__init__(*args, **kwargs)
         if release.state != ExtensionRelease.State.QUEUED:
             del self.fields["conditions"]
+            self.fields["reason"].required = True
+            self.fields["reason"].help_text = "The submitter reads it."

@@ -68,6 +68,7 @@ class Association(models.Model):
     partition = models.CharField(max_length=64, default="", blank=True)  # empty: any partition
     qos = models.JSONField(default=list, blank=True)
     is_default = models.BooleanField(default=False)
+    ended = models.DateTimeField(null=True, blank=True)  # when Slurm no longer knew it
 
     class Meta:
         constraints = [

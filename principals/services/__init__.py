@@ -10,7 +10,15 @@ from principals.services.agents import (
     retire_agent,
     suspend_agent,
 )
-from principals.services.directory import Directory, add_lab_member, add_person, ensure_cluster, ensure_lab
+from principals.services.associations import AssociationChanges, ToldAssociation, refresh_associations
+from principals.services.directory import (
+    Directory,
+    add_lab_member,
+    add_person,
+    ensure_cluster,
+    ensure_lab,
+    require_cluster_name,
+)
 from principals.services.holds import lift_hold, lift_holds, place_hold
 from principals.services.sessions import DeclaredSession, record_sessions
 from principals.services.tokens import (
@@ -23,9 +31,11 @@ from principals.services.tokens import (
 )
 
 __all__ = [
+    "AssociationChanges",
     "DeclaredSession",
     "Directory",
     "IssuedToken",
+    "ToldAssociation",
     "add_lab_member",
     "add_person",
     "approve_agent",
@@ -40,8 +50,10 @@ __all__ = [
     "name_problem",
     "place_hold",
     "record_sessions",
+    "refresh_associations",
     "register_agent",
     "renew_agent",
+    "require_cluster_name",
     "resume_agent",
     "retire_agent",
     "revoke_agent_token",

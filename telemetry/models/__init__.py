@@ -8,6 +8,7 @@ from telemetry.models.ingest import (
     SchedulerCalls,
     SlurmReader,
 )
+from telemetry.models.inventory import InventoryReading, Node, Partition, Qos
 from telemetry.models.jobs import ACTIVE_STATES, Actor, Job, JobState, PendingAttribution
 from telemetry.models.rollups import RollupDay, RollupDirty, RollupHour, RollupRuntime
 
@@ -17,9 +18,13 @@ __all__ = [
     "IngestBatch",
     "IngestPayload",
     "IngestSource",
+    "InventoryReading",
     "Job",
     "JobState",
+    "Node",
+    "Partition",
     "PendingAttribution",
+    "Qos",
     "QuarantinedRow",
     "RollupDay",
     "RollupDirty",

@@ -10,7 +10,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from portal.core import clock
 from principals.actors import Actor
 from principals.models import Cluster
-from telemetry.models import IngestBatch, IngestSource, QuarantinedRow, RollupDirty, SlurmReader
+from telemetry.models import IngestBatch, IngestSource, InventoryReading, QuarantinedRow, RollupDirty, SlurmReader
 
 # A source is late after this many of the intervals it is expected at, and down after that many.
 LATE_AFTER: Final = 2
@@ -67,6 +67,11 @@ def sources() -> list[Source]:
 def readers() -> QuerySet[SlurmReader]:
     """Return how far the readers of the clusters are."""
     return SlurmReader.objects.select_related("cluster").order_by("cluster__name")
+
+
+def inventory() -> QuerySet[InventoryReading]:
+    """Return what is known of each cluster besides jobs: at most four kinds a cluster."""
+    return InventoryReading.objects.select_related("cluster").order_by("cluster__name", "kind")
 
 
 def _source(row: IngestSource, now: datetime) -> Source:

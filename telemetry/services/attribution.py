@@ -38,7 +38,8 @@ class Attributor:
         found = found.filter(Q(ended=None) | Q(ended__gte=first_s - CLOCK_SLACK_S))
         if last_s is not None:
             found = found.filter(started__lte=last_s + CLOCK_SLACK_S)
-        rows = found.order_by("id").values_list(*_SESSION)
+        rows = list(found.order_by("id").values_list(*_SESSION))
+        self.users = {row[1] for row in rows}  # those who have sessions at all
         self._campaigns: dict[int, str] = {row[0]: row[-1] for row in rows if row[-1]}
         self._matcher = Matcher(_session_of(*row[:-1]) for row in rows)
 

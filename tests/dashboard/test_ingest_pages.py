@@ -12,7 +12,7 @@ from portal.core.models import AuditEvent
 from principals.actors import SYSTEM_ACTOR
 from principals.models import ClusterUser
 from principals.permissions import actor_for_user
-from telemetry.models import IngestBatch, IngestSource, QuarantinedRow, SchedulerCalls, SlurmReader
+from telemetry.models import IngestBatch, IngestSource, InventoryReading, QuarantinedRow, SchedulerCalls, SlurmReader
 from telemetry.selectors.sources import SourceState, state_of
 from telemetry.services import expect_source
 from tests.conftest import Cast, sign_in
@@ -126,6 +126,18 @@ def test_a_reader_says_how_far_it_is_what_it_costs_and_what_went_wrong(cast: Cas
     page = sign_in(cast.staff).get("/ingest/").content.decode()
     assert "squeue: &lt;b&gt;no controller&lt;/b&gt;" in page
     assert ("3 jobs" in page, ">4.0<" in page, "50 ms" in page) == (True, True, True)
+
+
+def test_what_is_known_of_a_cluster_is_shown_with_its_age_and_what_went_wrong(cast: Cast) -> None:
+    page = sign_in(cast.staff).get("/ingest/").content.decode()
+    assert "What we know of the cluster" not in page
+    for kind, number, read, problem in (
+        ("nodes", 1740, clock.now(), ""), ("associations", 0, None, "sacctmgr: <b>denied</b>"),
+    ):  # fmt: skip
+        InventoryReading.objects.create(cluster=cast.cluster, kind=kind, number=number, read=read, problem=problem)
+    page = sign_in(cast.staff).get("/ingest/").content.decode()
+    assert ("Nodes<" in page, ">1,740<" in page) == (True, True)
+    assert "sacctmgr: &lt;b&gt;denied&lt;/b&gt;" in page and "not yet" in page
 
 
 def test_who_asks_the_scheduler_most_is_shown(cast: Cast) -> None:

@@ -256,7 +256,7 @@ def test_the_audit_names_a_sender_whose_row_is_gone(sent):
 
 
 def test_batches_from_before_senders_were_kept_find_theirs(cast: Cast):
-    migration = importlib.import_module("telemetry.migrations.0006_batch_sender")
+    migration = importlib.import_module("telemetry.migrations.0007_batch_sender")
     service = ServiceAccount.objects.create(name="pi")
     made = {
         name: IngestBatch.objects.create(cluster=cast.cluster, format="sacct", source="api", sent_by=name)

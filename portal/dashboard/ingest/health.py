@@ -87,6 +87,7 @@ def _show(
         form = ExpectForm()
     context = {
         "sources": sources.sources(), "readers": sources.readers(), "callers": _callers(),
+        "inventory": sources.inventory(),
         "page": shown, "reasons": reasons,
         "reason": request.GET.get("reason", ""), "rows": rows[:ROWS], "rows_total": rows.count(),
         "now": clock.now(), "batch_state": _state(request), "expect_form": form,

@@ -25,16 +25,16 @@ from telemetry.engine.slurm.values import (
 
 NO_VALUE = 4294967294  # Slurm's NO_VAL: "not set" in an unsigned 32-bit number
 FUTURE_SLACK_S = 86_400
-_CLOSED = ENDED_STATES | CLOSED_STRETCH_STATES
+CLOSED = ENDED_STATES | CLOSED_STRETCH_STATES
 _IDS = ("jobid", "jobidraw")
 _FACTS = ("user", "uid", "state", "exitcode", "restarts", "nodelist", "comment")
 _TIMES = ("submit", "eligible", "start", "end", "elapsedraw", "elapsed", "timelimit")
-_SIZES = ("nnodes", "allocnodes", "ncpus", "alloccpus", "reqcpus", "alloctres", "reqtres", "reqmem")
+SIZES = ("nnodes", "allocnodes", "ncpus", "alloccpus", "reqcpus", "alloctres", "reqtres", "reqmem")
 _TEXTS = (
     *("account", "group", "cluster", "partition", "qos", "nodelist"),
     *("jobname", "submitline", "workdir", "reason", "comment"),
 )
-_USED = frozenset({*_IDS, *_FACTS, *_TIMES, *_SIZES, *_TEXTS})
+USED = frozenset({*_IDS, *_FACTS, *_TIMES, *SIZES, *_TEXTS})
 
 # array job, array task, array tasks, job and offset of a heterogeneous part
 _Place: TypeAlias = tuple[int | None, int | None, int, int | None, int | None]
@@ -68,8 +68,8 @@ class RowBuilder:
 
         self._latest_s = now_s + FUTURE_SLACK_S
         self._ids, self._facts, self._texts = pick(_IDS), pick(_FACTS), pick(_TEXTS)
-        self._times, self._sizes = pick(_TIMES), pick(_SIZES)
-        unused = {i for key, i in plan.index.items() if key not in _USED}
+        self._times, self._sizes = pick(_TIMES), pick(SIZES)
+        unused = {i for key, i in plan.index.items() if key not in USED}
         self._filled = tuple(sorted(plan.index[name] for name in FILLED & plan.index.keys()))
         self._extra = tuple((i, plan.names[i]) for i in sorted(unused))
         self._strong = tuple((i, check) for i in plan.strong if (check := plan.checks[i]) is not None)
@@ -105,9 +105,9 @@ class RowBuilder:
         user, uid_text, state_text, exit_text, restarts, node_list, comment = self._facts(row)
         state, uid = parse_state(state_text), parse_count(uid_text)
         exit_code, exit_signal = parse_exit_code(exit_text)
-        times = self._read_times(row, closed=state.name in _CLOSED)
+        times = self._read_times(row, closed=state.name in CLOSED)
         started = times[2] is not None and node_list != NEVER_ASSIGNED
-        sizes, overflow = _read_sizes(self._sizes(row), started=started)
+        sizes, overflow = read_sizes(self._sizes(row), started=started)
         extra = {name: row[i] for i, name in self._extra if row[i]}
         if overflow:
             extra["ReqMem"] = overflow
@@ -148,10 +148,10 @@ class RowBuilder:
 
 
 @lru_cache(maxsize=16384)  # eight texts that repeat from job to job, read as one
-def _read_sizes(texts: Sequence[str], *, started: bool) -> tuple[_Sizes, str]:
+def read_sizes(texts: Sequence[str], *, started: bool) -> tuple[_Sizes, str]:
     """Choose what was allocated over what was asked for; the latter stands while nothing is allocated.
 
-    `texts` are those of `_SIZES`. The second value is a memory request that is no size at all.
+    `texts` are those of `SIZES`. The second value is a memory request that is no size at all.
     """
     nnodes, alloc_nodes, ncpus, alloc_cpus, req, alloc_tres, req_tres, req_mem = texts
     alloc, asked, memory = parse_tres(alloc_tres), parse_tres(req_tres), parse_memory(req_mem)

@@ -10,13 +10,16 @@ from django.core.management.base import BaseCommand, CommandError
 from portal.core.errors import DomainError
 from principals.actors import SYSTEM_ACTOR
 from telemetry import services
+from telemetry.engine.slurm.errors import FormatError
+from telemetry.models import InventoryReading
+from telemetry.services.reader.commands import describe
 from telemetry.services.reader.service import Pace
 
 
 class Command(BaseCommand):
     help = (
-        "Read a Slurm's queue and accounting into the portal, with squeue and sacct of this host. One reader serves a "
-        "cluster; another that is started stands by and takes over when the first has gone."
+        "Read a Slurm's queue, accounting and inventory into the portal, with the commands of this host. One reader "
+        "serves a cluster; another that is started stands by and takes over when the first has gone."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -25,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--sweep", type=float, default=300.0, metavar="S", help="seconds between sweeps of accounting"
         )
-        parser.add_argument("--once", action="store_true", help="one look and one sweep, then end")
+        parser.add_argument("--once", action="store_true", help="one look, one sweep and the inventory, then end")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["every"] < 1 or options["sweep"] < options["every"]:
@@ -40,20 +43,29 @@ class Command(BaseCommand):
                 actor=SYSTEM_ACTOR, cluster=cluster, commands=commands, stop=_ended_by_signals(),
                 pace=Pace(look_s=options["every"], sweep_s=options["sweep"]), say=self.stderr.write,
             )  # fmt: skip
-        except DomainError as error:
-            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+        except (DomainError, FormatError) as error:
+            raise CommandError(f"{describe(error)} {error.remedy}".strip()) from error
 
     def _read_once(self, reader: services.Reader) -> None:
         try:
             asked = reader.look()
             reader.sweep()
             reader.count()
+            self._take_inventory(reader)
         finally:
             reader.close()
         services.catch_up(cluster=reader.cluster)
         self.stdout.write(
             f"{len(reader.queue)} jobs in the queue, {asked} asked about, {len(reader.unsettled)} unsettled."
         )
+
+    def _take_inventory(self, reader: services.Reader) -> None:
+        """Say what is in vain: the jobs, which are what was asked for, are read by then."""
+        for kind in InventoryReading.Kind:
+            try:
+                reader.take_inventory(kind)
+            except (DomainError, FormatError) as error:
+                self.stderr.write(f"{kind.label}: {error.detail}")
 
 
 def _ended_by_signals() -> threading.Event:

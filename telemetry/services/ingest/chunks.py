@@ -1,9 +1,9 @@
 """One chunk, one transaction: jobs, quarantined rows, days to recompute, news, and the batch's place and counts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from django.db import transaction
 from django.db.models import F
@@ -21,6 +21,10 @@ from telemetry.services.ingest import news, quarantine, rows
 from telemetry.services.ingest.feed import Counts, Feed, Ids, redaction_key
 from telemetry.services.ingest.reading import Chunk
 from telemetry.services.sources import note_source
+
+if TYPE_CHECKING:
+    from telemetry.engine.slurm.bulk import Block
+    from telemetry.services.ingest.plain import Plain
 
 LEASE: Final = timedelta(seconds=60)
 
@@ -49,8 +53,7 @@ def prepare(outcomes: Iterable[Outcome], *, cluster: str, first_line: int) -> _P
             record, secrets = redact_record(outcome, key=key)
             prepared.counts.redactions += secrets
             # Digested as stored: a digest of the text as it came would let a secret be guessed.
-            digest = int.from_bytes(content_digest(record), "big", signed=True)
-            prepared.records.append((record, digest))
+            prepared.records.append((record, content_digest(record)))
         elif isinstance(outcome, Rejected):
             prepared.rejected.append(outcome)
         else:
@@ -61,11 +64,16 @@ def prepare(outcomes: Iterable[Outcome], *, cluster: str, first_line: int) -> _P
 
 def write_chunk(feed: Feed, chunk: Chunk) -> Counts:
     """Write a chunk and move the batch on, or nothing at all. Errors: `LeaseLost`, those of the database."""
-    prepared = prepare(chunk.outcomes, cluster=feed.cluster.name, first_line=feed.batch.line)
+    cluster, line = feed.cluster.name, feed.batch.line
+    plain, outcomes = (None, chunk.outcomes) if chunk.block is None else _open_block(feed, chunk.block)
+    prepared = prepare(outcomes, cluster=cluster, first_line=line)
     counts = prepared.counts
     with transaction.atomic():
         # Jobs and sessions of a cluster are written one after the other, so that each sees the other's rows.
         Cluster.objects.select_for_update(no_key=True).get(pk=feed.cluster.pk)
+        if plain is not None:
+            counts.step_rows += len(plain.columns.steps)
+            prepared.records += prepare(plain.write(feed, counts), cluster=cluster, first_line=line).records
         _Writer(feed, prepared).write()
         counts.redactions += quarantine.set_aside(feed.batch, prepared.rejected, before=feed.batch.rejected_rows)
         _note_source(feed)
@@ -76,6 +84,15 @@ def write_chunk(feed: Feed, chunk: Chunk) -> Counts:
     for name, number in counts.as_dict().items():
         setattr(batch, name, getattr(batch, name) + number)
     return counts
+
+
+def _open_block(feed: Feed, block: "Block") -> "tuple[Plain | None, Sequence[Outcome]]":
+    """Return the jobs of a block that are written in columns, and the outcomes that go one by one."""
+    if block.columns is None:
+        return None, [outcome for _, outcome in block.odd]
+    from telemetry.services.ingest.plain import part
+
+    return part(feed, block.columns, block.odd)
 
 
 def _note_source(feed: Feed) -> None:

@@ -7,23 +7,28 @@ statement with `executemany` is several times as fast and the same on SQLite and
 import json
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connection
 
+from portal.core import clock
 from telemetry.engine.attribution import Attribution
 from telemetry.engine.redaction import is_secretless
 from telemetry.engine.reports import Known
 from telemetry.engine.slurm.records import JobRecord
 from telemetry.engine.touched import Footprint
+from telemetry.engine.usage import DAY_S
 from telemetry.services.attribution import OWN_CAMPAIGN
 from telemetry.services.ingest.quarantine import OTHER_CLUSTER
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Key = tuple[int, int]  # raw job id, submit time
 Row = tuple[Any, ...]
 
-_KEY: Final = ("cluster_id", "raw_id", "submit")
-_VALUES: Final = (
+KEY: Final = ("cluster_id", "raw_id", "submit")
+VALUES: Final = (
     "job_id", "array_job_id", "array_tasks", "cluster_user_id", "account_id", "lab_id", "partition", "qos", "state",
     "reason", "eligible", "start", "end", "usage_end", "elapsed_s", "timelimit_s", "nodes", "cpus", "gpus",
     "mem_bytes", "exit_code", "exit_signal", "cancelled_by_uid", "restarts", "job_name", "node_list", "submit_line",
@@ -32,18 +37,24 @@ _VALUES: Final = (
 )  # fmt: skip
 
 
-_COLUMNS: Final = ", ".join(f'"{name}"' for name in (*_KEY, *_VALUES))
-_PLACES: Final = ", ".join(["%s"] * (len(_KEY) + len(_VALUES)))
-_CHANGES: Final = ", ".join(f'"{name}" = excluded."{name}"' for name in _VALUES)
+_COLUMNS: Final = ", ".join(f'"{name}"' for name in (*KEY, *VALUES))
+_PLACES: Final = ", ".join(["%s"] * (len(KEY) + len(VALUES)))
+_CHANGES: Final = ", ".join(f'"{name}" = excluded."{name}"' for name in VALUES)
+_COPY: Final = f"COPY telemetry_job ({_COLUMNS}) FROM STDIN (FORMAT csv, NULL '\\N')"
 _INSERT: Final = f"INSERT INTO telemetry_job ({_COLUMNS}) VALUES ({_PLACES})"  # noqa: S608 - names, no values
 _UPSERT: Final = f"{_INSERT} ON CONFLICT (cluster_id, raw_id, submit) DO UPDATE SET {_CHANGES}"
 _SELECT: Final = (
     "SELECT raw_id, submit, digest, state, cluster_user_id, start, usage_end, elapsed_s, lab_id, partition, qos, "
     "actor, harness, nodes, cpus, gpus, array_tasks FROM telemetry_job WHERE cluster_id = %s AND raw_id IN ("
 )
+_ANY_BETWEEN: Final = "SELECT 1 FROM telemetry_job WHERE cluster_id = %s AND raw_id BETWEEN %s AND %s LIMIT 1"
+_DIGESTS: Final = "SELECT raw_id, submit, digest FROM telemetry_job WHERE cluster_id = %s AND raw_id IN ("
+_IDS_A_QUERY: Final = 5000
 NO_NUMBER_ABOVE: Final = 2**31 - 1  # of columns of 32 bits
 NO_LONG_ABOVE: Final = 2**63 - 1
 NAME_LENGTH: Final = 64
+EARLIEST_S: Final = 946_684_800  # 2000-01-01 UTC: Slurm is younger
+LONGEST_S: Final = 10**9
 
 
 def find_known(cluster_id: int, raw_ids: Iterable[int]) -> dict[Key, Known]:
@@ -73,24 +84,78 @@ def write(new: Sequence[Row], known: Sequence[Row]) -> None:
             cursor.executemany(_UPSERT, known)
 
 
+def find_digests(cluster_id: int, raw_ids: Sequence[int]) -> dict[Key, int]:
+    """Return the digests of what is stored under some raw job ids; nothing but one query where all of them are new."""
+    found: dict[Key, int] = {}
+    if not raw_ids:
+        return found
+    with connection.cursor() as cursor:
+        cursor.execute(_ANY_BETWEEN, [cluster_id, min(raw_ids), max(raw_ids)])
+        if cursor.fetchone() is None:
+            return found
+        for first in range(0, len(raw_ids), _IDS_A_QUERY):
+            ids = raw_ids[first : first + _IDS_A_QUERY]
+            places = ", ".join(["%s"] * len(ids))
+            cursor.execute(f"{_DIGESTS}{places})", [cluster_id, *ids])
+            found |= {(raw_id, submit): digest for raw_id, submit, digest in cursor.fetchall()}
+    return found
+
+
+def insert_frame(frame: "pl.DataFrame") -> None:
+    """Insert rows given in columns named as the table's, `KEY` and `VALUES` in their order; all of them are new."""
+    with connection.cursor() as cursor:
+        if connection.vendor != "postgresql":
+            cursor.executemany(_INSERT, frame.rows())
+            return
+        # Texts are quoted, also empty ones; what is not there is not.
+        text = frame.write_csv(include_header=False, quote_style="non_numeric", null_value="\\N")
+        with cursor.copy(_COPY) as copy:
+            copy.write(text)
+
+
 def find_fault(record: JobRecord, cluster: str) -> tuple[str, str] | None:
     """Say why a record is no row of `cluster`: a reason's code and its words; None where it is one."""
-    if record.cluster and record.cluster != cluster and (other := _find_other(record.cluster, cluster)):
-        return OTHER_CLUSTER, other
-    if misfit := _find_misnamed(record.user, record.account, record.group) or _find_misfit(record):
+    if misnamed := find_misnamed(record.user, record.account, record.group, named=record.cluster, cluster=cluster):
+        return misnamed
+    if misfit := _find_misfit(record):
         return "out_of_range", misfit
-    return None
+    return _find_mistimed(record)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)  # names repeat
+def find_misnamed(*names: str, named: str, cluster: str) -> tuple[str, str] | None:
+    """Say why user, account and group of a record of the cluster `named` cannot be kept for `cluster`."""
+    if named and named != cluster and (other := _find_other(named, cluster)):
+        return OTHER_CLUSTER, other
+    if max(map(len, names)) > NAME_LENGTH:
+        return "out_of_range", f"A user, account or group of more than {NAME_LENGTH} characters"
+    secretless = all(map(is_secretless, names))
+    return None if secretless else ("out_of_range", "A user, account or group that looks like a secret")
+
+
 def _find_other(named: str, cluster: str) -> str:
     """Say that a record names another cluster than it was sent for; Slurm takes names in any case for the same."""
-    if named.lower() == cluster.lower():
+    if named.isascii() and named.lower() == cluster.lower():  # the Kelvin sign becomes a k
         return ""
+    shown = (named if named.isprintable() else ascii(named))[:NAME_LENGTH]
     return (
-        f"The record is of cluster {named[:NAME_LENGTH]}, not of {cluster}. Send it again for cluster "
-        f"{named[:NAME_LENGTH]}, or leave the Cluster column out."
+        f"The record is of cluster {shown}, not of {cluster}. Send it again for cluster {shown}, or leave the Cluster "
+        "column out."
     )
+
+
+def _find_mistimed(record: JobRecord) -> tuple[str, str] | None:
+    """Say which time of a record cannot be: each day on which a job ran is computed anew, and Slurm knows no others."""
+    start, until = start_of(record), usage_end_of(record)
+    first = record.submit_s if start is None else min(record.submit_s, start)
+    if first < EARLIEST_S or (until is not None and until < EARLIEST_S):
+        return "past_date", "Submitted, started or ended before 2000: is the clock wrong?"
+    if until is not None and until > clock.now_s() + DAY_S:
+        return "future_date", "Ran until more than a day from now: is the clock or zone wrong?"
+    longest = LONGEST_S if start is None or until is None else until - start + DAY_S
+    if record.elapsed_s > longest:
+        return "out_of_range", "Ran longer than from its start to its end"
+    return None
 
 
 def _find_misfit(record: JobRecord) -> str:
@@ -106,13 +171,6 @@ def _find_misfit(record: JobRecord) -> str:
         record.cancelled_by_uid or 0,
     )  # fmt: skip
     return f"A number above {NO_LONG_ABOVE}" if longs > NO_LONG_ABOVE else ""
-
-
-@lru_cache(maxsize=4096)  # names repeat
-def _find_misnamed(*names: str) -> str:
-    if max(map(len, names)) > NAME_LENGTH:
-        return f"A user, account or group of more than {NAME_LENGTH} characters"
-    return "" if all(map(is_secretless, names)) else "A user, account or group that looks like a secret"
 
 
 def usage_end_of(record: JobRecord) -> int | None:
@@ -167,11 +225,12 @@ def _extra(record: JobRecord) -> str:
     """Return the JSON of what has no column: unknown columns, the comment, GPU types, the job's own campaign."""
     if not (record.extra or record.comment or record.gpu_types or record.campaign):
         return "{}"
-    return _extra_json(tuple(record.extra.items()), record.comment, record.gpu_types, record.campaign[:100])
+    return extra_json(tuple(record.extra.items()), record.comment, record.gpu_types, record.campaign[:100])
 
 
 @lru_cache(maxsize=4096)  # much the same for the jobs of a campaign; writing JSON costs more than all else of a row
-def _extra_json(unknown: tuple[tuple[str, str], ...], comment: str, gpu_types: tuple[str, ...], campaign: str) -> str:
+def extra_json(unknown: tuple[tuple[str, str], ...], comment: str, gpu_types: tuple[str, ...], campaign: str) -> str:
+    """Return the JSON of what a job has in no column: unknown columns, comment, GPU types, its own campaign."""
     extra: dict[str, object] = dict(unknown)
     if comment:
         extra["Comment"] = comment

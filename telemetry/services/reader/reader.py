@@ -15,10 +15,11 @@ from telemetry.engine.slurm.queue import Queue, Standing, find_changed, find_uns
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected
 from telemetry.engine.slurm.sacct_text import SacctReader
 from telemetry.engine.slurm.statistics import Asked, Statistics, asked_between
-from telemetry.models import ACTIVE_STATES, IngestBatch, Job, SlurmReader
+from telemetry.models import ACTIVE_STATES, IngestBatch, InventoryReading, Job, SlurmReader
 from telemetry.services.ingest.rows import find_fault
 from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.reader.commands import IDS_A_CALL, Commands
+from telemetry.services.reader.inventory import take_inventory
 from telemetry.services.sources import note_source
 
 SOURCE: Final = "slurm_reader"
@@ -88,11 +89,12 @@ class Reader:
         Errors: as `look`; what was read is stored, and the next sweep goes on there.
         """
         now, row = clock.now(), self.row
-        since = row.swept_until or now - FIRST_SWEEP
+        # A clock that was ahead and was put right has left times that are yet to come.
+        since = min(row.swept_until or now - FIRST_SWEEP, now)
         for start, end in _slices(since - OVERLAP, now):
             self._sweep_slice(start, end, now)
             self._note(swept_until=max(end, since))
-        if row.deep_swept is None or now - row.deep_swept > DEEP_EVERY:
+        if row.deep_swept is None or not timedelta(0) <= now - row.deep_swept <= DEEP_EVERY:
             row.calls, row.busy_s, row.counted = 0, 0.0, now  # counted a day at a time
             for start, end in _slices(now - DEEP, since - OVERLAP):
                 self._sweep_slice(start, end, now)
@@ -119,7 +121,8 @@ class Reader:
         with transaction.atomic():
             row = SlurmReader.objects.select_for_update(no_key=True).get(pk=self.row.pk)
             before = None
-            if row.counters_since is not None and row.counters_read and now - row.counters_read < SILENCE:
+            silence = now - row.counters_read if row.counters_read else SILENCE
+            if row.counters_since is not None and timedelta(0) <= silence < SILENCE:
                 before = Statistics(row.counters_since, {user: Asked(*both) for user, both in row.counters.items()})
             asked, day = asked_between(before, after), now.astimezone(UTC).date()
             with connection.cursor() as cursor:
@@ -131,6 +134,14 @@ class Reader:
             )  # fmt: skip
         self._note()
         return sum(each.calls for each in asked.values())
+
+    def take_inventory(self, kind: InventoryReading.Kind) -> int:
+        """Ask for all nodes, partitions, QoS or associations; return how many there are. Errors: as `look`."""
+        self._require_going()
+        try:
+            return take_inventory(actor=self.stream.actor, cluster=self.cluster, commands=self.commands, kind=kind)
+        finally:
+            self._count_calls()
 
     def fail(self, problem: str) -> None:
         """Note why a look or a sweep was in vain; the next one that works takes the note away."""
@@ -164,13 +175,18 @@ class Reader:
         return is_news
 
     def _note(self, **changes: datetime | str) -> None:
-        row, commands = self.row, self.commands
-        row.calls, row.busy_s = row.calls + commands.calls, row.busy_s + commands.busy_s
-        commands.calls, commands.busy_s = 0, 0.0
+        row = self.row
+        self._count_calls()
         row.unsettled = len(self.unsettled)
         for name, value in ({"problem": ""} | changes).items():
             setattr(row, name, value)
         row.save(update_fields=NOTED)
+
+    def _count_calls(self) -> None:
+        """Add what was asked to what the row says with the next note."""
+        row, commands = self.row, self.commands
+        row.calls, row.busy_s = row.calls + commands.calls, row.busy_s + commands.busy_s
+        commands.calls, commands.busy_s = 0, 0.0
 
 
 def _stored_queue(cluster: Cluster) -> Queue:

@@ -11,8 +11,9 @@ from portal.core.errors import DomainError
 from principals.actors import Actor
 from principals.models import Cluster
 from telemetry.engine.slurm.errors import FormatError
+from telemetry.models import InventoryReading
 from telemetry.services import rollups
-from telemetry.services.reader.commands import TIMEOUT_S, Commands
+from telemetry.services.reader.commands import TIMEOUT_S, Commands, describe
 from telemetry.services.reader.reader import Reader, ReaderStopped
 
 LEASE_S: Final = 3 * TIMEOUT_S  # renewed before each call, which takes no longer than a third of it
@@ -21,14 +22,37 @@ STANDBY_S: Final = 10.0
 BACK_OFF_S: Final = 60.0
 # Of the time at most: a controller that takes a second to answer is asked every ten.
 SHARE: Final = 0.1
+MOST_PATIENT: Final = 8  # times as long between two tries of what is in vain
+Kind = InventoryReading.Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often, in seconds, the reader looks at the queue and sweeps accounting."""
+    """How often, in seconds, the reader looks at the queue, sweeps accounting, and takes each kind of inventory."""
 
     look_s: float = 5.0
     sweep_s: float = 300.0
+    nodes_s: float = 60.0
+    rest_s: float = 600.0
+
+
+class Round:
+    """When which kind of inventory is due: one at a time, less often where it was in vain."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._every_s = {kind: pace.nodes_s if kind == Kind.NODES else pace.rest_s for kind in Kind}
+        self._due_s = dict.fromkeys(Kind, float("-inf"))
+        self._failures = dict.fromkeys(Kind, 0)
+
+    def next_due(self, now_s: float) -> InventoryReading.Kind | None:
+        """Return the kind that is due longest, on a monotonic clock; None where none is."""
+        kind = min(self._due_s, key=lambda kind: self._due_s[kind])
+        return kind if self._due_s[kind] <= now_s else None
+
+    def settle(self, kind: InventoryReading.Kind, now_s: float, *, worked: bool) -> None:
+        """Say when a kind is due again."""
+        self._failures[kind] = 0 if worked else self._failures[kind] + 1
+        self._due_s[kind] = now_s + self._every_s[kind] * min(MOST_PATIENT, 2 ** self._failures[kind])
 
 
 def serve(
@@ -56,7 +80,7 @@ def serve(
 
 def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str], None]) -> None:
     """Look and sweep while the lease is held."""
-    swept, failures = float("-inf"), 0
+    swept, failures, round_ = float("-inf"), 0, Round(pace)
     say(f"Reading {reader.cluster.name}.")
     try:
         while reader.goes_on():
@@ -68,9 +92,10 @@ def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str]
                     swept = began
                     reader.count()
                 failures = 0
+                _take_inventory(reader, round_, say)
             except (DomainError, FormatError) as error:
                 failures += 1
-                problem = f"{error.detail} {error.remedy}".strip()
+                problem = f"{describe(error)} {error.remedy}".strip()
                 reader.fail(problem)
                 say(f"{problem} Trying again.")
             rollups.refresh(cluster=reader.cluster)
@@ -81,6 +106,20 @@ def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str]
     except ReaderStopped:
         pass
     reader.close()
+
+
+def _take_inventory(reader: Reader, round_: Round, say: Callable[[str], None]) -> None:
+    """Take the kind that is due, if any. In vain it does not keep anybody from looking at the queue."""
+    kind = round_.next_due(time.monotonic())
+    if kind is None:
+        return
+    try:
+        reader.take_inventory(kind)
+        worked = True
+    except (DomainError, FormatError) as error:
+        worked = False
+        say(f"{kind.label}: {error.detail} Trying again later.")
+    round_.settle(kind, time.monotonic(), worked=worked)
 
 
 def _pause_s(pace: Pace, *, took_s: float, failures: int) -> float:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from security.engine import argv
-from security.engine.redact import fingerprint, may_hold_secret, redact
+from security.engine.redact import SIGNS, fingerprint, may_hold_secret, redact
 from security.engine.rules import RULES
 from tests.security.engine.corpus import NEGATIVES, POSITIVES, make_values
 
@@ -87,6 +87,14 @@ def test_the_prefilter_lets_every_needle_of_every_rule_through():
     needles = {needle for rule in RULES for needle in rule.needles} | set(argv.NEEDLES)
     shown = {"akia": "AKIA", "asia": "ASIA", "aiza": "AIza", "eyj": "eyJ"}  # these shapes have one spelling
     assert [each for each in sorted(needles) if not may_hold_secret(shown.get(each, each.upper()))] == []
+
+
+@given(
+    st.text(st.characters(codec="ascii"), max_size=60), st.sampled_from(sorted({n for r in RULES for n in r.needles}))
+)
+def test_a_text_that_may_hold_a_secret_bears_a_sign(text, needle):
+    for told in (text, text + needle.upper(), needle + text):
+        assert not may_hold_secret(told) or any(sign in told.lower() for sign in SIGNS)
 
 
 def test_every_program_of_the_grammar_has_a_needle():

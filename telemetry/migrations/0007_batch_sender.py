@@ -20,7 +20,7 @@ def fill_senders(apps, schema_editor):
 class Migration(migrations.Migration):
     dependencies = [
         ("principals", "0001_initial"),
-        ("telemetry", "0005_scheduler_calls"),
+        ("telemetry", "0006_inventory"),
     ]
 
     operations = [

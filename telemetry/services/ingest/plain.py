@@ -1,0 +1,172 @@
+"""Plain jobs of a block, written in columns: those that are history, new, and without any need to look closer.
+
+Everything else of a block goes the way of single records (`chunks.py`), which knows updates, late reports, secrets,
+news and what does not fit. Both ways write the same rows; tests hold them together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from portal.core import clock
+from principals.models import Cluster
+from telemetry.engine.attribution import UNKNOWN
+from telemetry.engine.slurm.bulk_columns import Columns
+from telemetry.engine.slurm.records import JobRecord, Outcome
+from telemetry.engine.suspects import find_suspects
+from telemetry.engine.touched import as_date
+from telemetry.engine.transitions import NEWS_AGE_S
+from telemetry.engine.usage import DAY_S
+from telemetry.services import rollups
+from telemetry.services.attribution import Attributor
+from telemetry.services.ingest import rows
+from telemetry.services.ingest.feed import Counts, Feed
+
+_NAMES: Final = ("user", "account", "group", "cluster")
+_COUNTS: Final = ("nodes", "cpus", "gpus", "restarts", "exit_code", "exit_signal")
+_KEY: Final = ("raw_job_id", "submit_s")
+_SCHEMA: Final = {
+    "actor": pl.String, "actor_method": pl.String, "actor_confidence": pl.Float64, "harness": pl.String,
+    "session_id": pl.Int64, "campaign": pl.String,
+}  # fmt: skip
+# As the columns of the table are named, where that differs from the record, and what they may hold.
+_RENAMED: Final = {
+    "raw_id": "raw_job_id", "submit": "submit_s", "eligible": "eligible_s", "start": "used_from", "end": "end_s",
+    "usage_end": "end_s",
+}  # fmt: skip
+_LENGTHS: Final = {"job_id": 64, "partition": 64, "qos": 64, "reason": 100}
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Jobs of one block that are written in columns (`jobs`, digested), before their transaction."""
+
+    jobs: pl.DataFrame
+    columns: Columns
+
+    def write(self, feed: Feed, counts: Counts) -> list[JobRecord]:
+        """Insert what is new, count what is known as it is, and return the records that are known in another form.
+
+        Call it with the cluster's row locked.
+        """
+        jobs = self.jobs
+        known = rows.find_digests(feed.cluster.pk, jobs["raw_job_id"].to_list())
+        changed: list[JobRecord] = []
+        if known:
+            stored = [known.get(key) for key in jobs.select(_KEY).iter_rows()]
+            jobs = jobs.with_columns(pl.Series("stored", stored, dtype=pl.Int64))
+            counts.duplicate_rows += len(jobs.filter(pl.col("stored") == pl.col("digest")))
+            changed = self.columns.records(jobs.filter(pl.col("stored") != pl.col("digest")).drop("stored", "digest"))
+            jobs = jobs.filter(pl.col("stored").is_null())
+        if not jobs.is_empty():
+            _insert(feed, jobs, self.columns)
+            counts.created_rows += len(jobs)
+        return changed
+
+
+def part(feed: Feed, columns: Columns, odd: Sequence[tuple[int, Outcome]]) -> tuple[Plain, list[Outcome]]:
+    """Part a block: jobs to be written in columns, and all other outcomes in the order of their lines.
+
+    A key that comes twice, also among `odd`, is left to the other way, where the order of reports counts.
+    """
+    jobs = columns.jobs
+    keys = [(each.raw_job_id, each.submit_s) for _, each in odd if isinstance(each, JobRecord)]
+    twice = pl.DataFrame(keys, schema=dict.fromkeys(_KEY, pl.Int64), orient="row").unique()
+    jobs = jobs.join(twice.with_columns(pl.lit(value=True).alias("odd")), on=_KEY, how="left", maintain_order="left")
+    simple = (
+        (pl.col("end_s") < clock.now_s() - NEWS_AGE_S).fill_null(value=False)
+        & pl.col("odd").is_null()
+        & ~pl.struct(_KEY).is_duplicated()
+        & (pl.max_horizontal(_COUNTS) <= rows.NO_NUMBER_ABOVE)
+        & _fit_times()
+    )
+    jobs = jobs.with_columns(simple=simple & _fit_names(jobs, feed.cluster) & ~find_suspects(jobs, columns))
+    others = jobs.filter(~pl.col("simple")).drop("simple", "odd")
+    rest = [*zip(others["line"].to_list(), columns.records(others), strict=True), *odd]
+    kept = jobs.filter("simple").drop("simple", "odd")
+    kept = kept.with_columns(pl.Series("digest", columns.digests(kept), dtype=pl.Int64))
+    return Plain(kept, columns), [outcome for _, outcome in sorted(rest, key=lambda each: each[0])]
+
+
+def _fit_times() -> pl.Expr:
+    """Say of jobs that ended whether `rows.find_fault` lets their times pass."""
+    start, end = pl.when("started").then("start_s"), pl.col("end_s")
+    longest = pl.coalesce(end - start + DAY_S, rows.LONGEST_S)
+    return (pl.min_horizontal("submit_s", start, end) >= rows.EARLIEST_S) & (pl.col("elapsed_s") <= longest)
+
+
+def _fit_names(jobs: pl.DataFrame, cluster: Cluster) -> pl.Series:
+    """Say of each job whether its cluster is ours and its names may be kept."""
+    distinct = jobs.select(_NAMES).unique()
+    fit = [
+        rows.find_misnamed(*names, named=named, cluster=cluster.name) is None for *names, named in distinct.iter_rows()
+    ]
+    table = distinct.with_columns(pl.Series("fit", fit, dtype=pl.Boolean))
+    return jobs.select(_NAMES).join(table, on=_NAMES, how="left", maintain_order="left")["fit"]
+
+
+def _insert(feed: Feed, jobs: pl.DataFrame, columns: Columns) -> None:
+    started = pl.when("started").then("start_s").alias("used_from")  # Slurm writes a start for those too that never ran
+    jobs = _with_ids(feed, jobs).with_columns(started)
+    jobs = _with_attribution(feed, jobs, columns)
+    extra = [rows.extra_json(tuple(each.extra.items()), each.comment, each.gpu_types, each.campaign[:100])
+             for each in columns.tails]  # fmt: skip
+    same = {"cluster_id": feed.cluster.pk, "array_tasks": 1, "changed": clock.now_s(), "batch_id": feed.batch.pk}
+    jobs = jobs.with_columns(
+        *(pl.lit(value).alias(name) for name, value in same.items()),
+        pl.Series("extra", extra, dtype=pl.String).gather(jobs["tail"]),
+    )
+    rows.insert_frame(jobs.select(_column(name) for name in (*rows.KEY, *rows.VALUES)))
+    rollups.mark_dirty(feed.cluster, {(as_date(day), user) for day, user in _touched(jobs)})
+    feed.newest_s = max(feed.newest_s, _largest(jobs["submit_s"]), _largest(jobs["end_s"]))
+
+
+def _column(name: str) -> pl.Expr:
+    column = pl.col(_RENAMED.get(name, name))
+    return (column.str.slice(0, _LENGTHS[name]) if name in _LENGTHS else column).alias(name)
+
+
+def _with_ids(feed: Feed, jobs: pl.DataFrame) -> pl.DataFrame:
+    distinct = jobs.select("user", "account", "group").unique(maintain_order=True)
+    ids = [feed.ids_of(*names)[1:] for names in distinct.iter_rows()]
+    found = pl.DataFrame(ids, schema=dict.fromkeys(("cluster_user_id", "account_id", "lab_id"), pl.Int64), orient="row")
+    table = distinct.hstack(found)
+    return jobs.join(table, on=["user", "account", "group"], how="left", maintain_order="left")
+
+
+def _with_attribution(feed: Feed, jobs: pl.DataFrame, columns: Columns) -> pl.DataFrame:
+    submits, users = jobs["submit_s"], jobs["cluster_user_id"]
+    attributor = Attributor(feed.cluster, users.unique().to_list(), _smallest(submits), _largest(submits))
+    own = [tail.campaign[:100] for tail in columns.tails]
+    found = [
+        _flat(attributor, user, submit, own[tail]) if user in attributor.users else (*_NOBODY, own[tail])
+        for user, submit, tail in jobs.select("cluster_user_id", "submit_s", "tail").iter_rows()
+    ]
+    return jobs.hstack(pl.DataFrame(found, schema=_SCHEMA, orient="row"))
+
+
+_NOBODY: Final = (UNKNOWN.actor, UNKNOWN.method, UNKNOWN.confidence, UNKNOWN.harness, UNKNOWN.session_id)
+
+
+def _flat(attributor: Attributor, user_id: int, submit_s: int, own: str) -> tuple[Any, ...]:
+    found, campaign = attributor.attribute(user_id, submit_s, own)
+    return found.actor, found.method, found.confidence, found.harness, found.session_id, campaign
+
+
+def _touched(jobs: pl.DataFrame) -> set[tuple[int, int]]:
+    """Return the (day since 1970, user id) pairs on which the jobs count: of submit, of end, and those between."""
+    submit, start, end = (pl.col(name) // DAY_S for name in ("submit_s", "used_from", "end_s"))
+    ran = pl.int_ranges(pl.min_horizontal(start, end), end + 1)  # of a job that never ran: the day of its end
+    days = jobs.select("cluster_user_id", submit.alias("submitted"), ran.alias("day"))
+    pairs = set(days.select("submitted", "cluster_user_id").unique().iter_rows())
+    return pairs | set(days.select("day", "cluster_user_id").unique().explode("day").iter_rows())
+
+
+def _smallest(numbers: pl.Series) -> int:
+    return int(numbers.min())  # type: ignore[arg-type]
+
+
+def _largest(numbers: pl.Series) -> int:
+    return int(numbers.max())  # type: ignore[arg-type]

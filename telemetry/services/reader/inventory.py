@@ -1,0 +1,106 @@
+"""What a cluster is made of, asked at a slow pace and stored as it is now."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from django.db import models, transaction
+
+from portal.core import clock
+from portal.core.errors import DomainError
+from principals import services as principal_services
+from principals.actors import Actor
+from principals.models import Cluster
+from telemetry.engine.slurm import inventory as forms
+from telemetry.engine.slurm.errors import FormatError
+from telemetry.models import InventoryReading, Node, Partition, Qos
+from telemetry.services.reader.commands import Commands
+
+Kind = InventoryReading.Kind
+# Every installation has them, nobody's work is charged to them, and no lab stands behind them.
+BUILT_IN_ACCOUNTS: Final = frozenset({"root"})
+
+KEYS: Final = frozenset({"id", "cluster", "name"})
+
+
+def take_inventory(*, actor: Actor, cluster: Cluster, commands: Commands, kind: Kind) -> int:
+    """Ask Slurm for all there is of one kind and store it; return how many there are.
+
+    Errors: `SlurmUnavailable`, `FormatError`, `NotAllowed`: noted with the kind, and what was known before stays.
+    """
+    try:
+        number = _TAKERS[kind](actor, cluster, commands)
+    except (DomainError, FormatError) as error:
+        _note(cluster, kind, problem=error.detail[:300])
+        raise
+    _note(cluster, kind, number=number, read=clock.now(), problem="")
+    return number
+
+
+def _note(cluster: Cluster, kind: Kind, **found: Any) -> None:
+    InventoryReading.objects.update_or_create(cluster=cluster, kind=kind, defaults=found)
+
+
+def _take_nodes(actor: Actor, cluster: Cluster, commands: Commands) -> int:
+    return _store(cluster, Node, (_node_values(node) for node in commands.nodes().rows))
+
+
+def _node_values(node: forms.Node) -> dict[str, Any]:
+    return node._asdict() | {
+        "flags": list(node.flags), "gpu_types": dict(node.gpu_types), "partitions": list(node.partitions),
+        "reason": (node.reason or "")[:200],
+    }  # fmt: skip
+
+
+def _take_partitions(actor: Actor, cluster: Cluster, commands: Commands) -> int:
+    return _store(cluster, Partition, (_partition_values(partition) for partition in commands.partitions().rows))
+
+
+def _partition_values(partition: forms.Partition) -> dict[str, Any]:
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in partition._asdict().items()}
+    return values | {"preempt_mode": partition.preempt_mode or ""}
+
+
+def _take_qos(actor: Actor, cluster: Cluster, commands: Commands) -> int:
+    return _store(cluster, Qos, (_qos_values(qos) for qos in commands.qos().rows))
+
+
+def _qos_values(qos: forms.Qos) -> dict[str, Any]:
+    return qos._asdict() | {"flags": list(qos.flags or ()), "limits": forms.describe_limits(qos.limits)}
+
+
+def _take_associations(actor: Actor, cluster: Cluster, commands: Commands) -> int:
+    told = [
+        principal_services.ToldAssociation(each.user, each.account, each.partition, each.qos, bool(each.is_default))
+        for each in commands.associations(cluster.name).rows
+        if each.user and each.account not in BUILT_IN_ACCOUNTS
+    ]
+    if told:  # a cluster without users has associations of accounts alone
+        principal_services.refresh_associations(actor=actor, cluster=cluster, told=told)
+    return len(told)
+
+
+_TAKERS: Final[dict[str, Callable[[Actor, Cluster, Commands], int]]] = {
+    Kind.NODES: _take_nodes,
+    Kind.PARTITIONS: _take_partitions,
+    Kind.QOS: _take_qos,
+    Kind.ASSOCIATIONS: _take_associations,
+}
+
+
+def _store(cluster: Cluster, model: type[models.Model], told: Iterable[dict[str, Any]]) -> int:
+    """Make the rows of a cluster what was told: write those that differ, let go of those that are told no more."""
+    wanted = {values["name"]: values for values in told}
+    rows = model._default_manager.filter(cluster=cluster)
+    # Compared before any lock is taken; nobody else writes here.
+    stored = {row["name"]: row for row in rows.values()}
+    changed = [values for name, values in wanted.items() if not values.items() <= stored.get(name, {}).items()]
+    gone = stored.keys() - wanted.keys()
+    if changed or gone:
+        with transaction.atomic():
+            rows.filter(name__in=gone).delete()
+            model._default_manager.bulk_create(
+                [model(cluster=cluster, **values) for values in changed], update_conflicts=True,
+                unique_fields=("cluster", "name"),
+                update_fields=[field.name for field in model._meta.fields if field.name not in KEYS],
+            )  # fmt: skip
+    return len(wanted)

@@ -1,0 +1,127 @@
+"""Text read in columns ends in the same rows as text read row by row."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.db import transaction
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from portal.core import clock
+from principals.actors import SYSTEM_ACTOR
+from principals.models import Cluster
+from principals.services import DeclaredSession
+from telemetry import services
+from telemetry.models import Job, QuarantinedRow, RollupDay
+from telemetry.services.ingest import rows, running
+from tests import factories
+from tests.telemetry.logs import counts, ingest, job_row, live_row, many, text
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
+
+SECRET = "sbatch --export=HF_TOKEN=hf_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z"
+ODD = (
+    job_row(1, State="RUNNING", End="Unknown", Elapsed="00:10:00"), job_row(1), job_row(1, ExitCode="1:0"),
+    job_row(2, SubmitLine=SECRET), job_row(2, Comment="campaign=dock"), job_row(3, SubmitLine="sbatch \u212aey.sh"),
+    job_row(4, JobName="a\nb"), job_row(5, JobName="a|b"), job_row(6, State="NOVEL"), "nonsense",
+    job_row(7, User="x" * 70), job_row(8, User="bob", Account="", JobID="8"), job_row(9, JobID="8_4", JobIDRaw="9"),
+    job_row(10, JobID="10.batch", JobIDRaw="10.batch", User=""), job_row(11, NNodes="3000000000", NCPUS="1"),
+    job_row(12, Start="2026-06-20T10:00:00", Elapsed="11-01:05:00"), job_row(13, NodeList="None assigned"),
+    job_row(14, Start="Unknown", Elapsed="00:00:00", State="CANCELLED by 1001"), job_row(15, Partition="p" * 70),
+    live_row(16, "RUNNING"), live_row(17, "COMPLETED"), live_row(18, "PENDING"),
+    job_row(19, JobName='say "hi", \\N \\'),
+    job_row(23, Submit="1999-12-31T10:00:00"), job_row(24, Start="1999-12-31T10:00:00"),
+    job_row(25, Elapsed="99-00:00:00"),
+    job_row(20, ReqMem="16?", AllocTRES=""), job_row(21, QOS="", JobName=""), job_row(22, Submit="2026-07-01T09:59:59"),
+)  # fmt: skip
+SESSIONS = [
+    DeclaredSession(
+        login=login, host=host, kind=kind, harness="codex", started=datetime(2026, 7, 1, 9, tzinfo=UTC),
+        ended=datetime(2026, 7, 1, 10, 30, tzinfo=UTC), campaign=campaign,
+    )
+    for login, host, kind, campaign in (("ada", "login1", "agent", "screen"), ("ada", "login2", "interactive", ""))
+]  # fmt: skip
+
+
+@pytest.fixture
+def cluster(db: None) -> Cluster:
+    return factories.make_cluster("aster")
+
+
+def rows_of(cluster: Cluster) -> list[dict[str, Any]]:
+    """Everything that is stored of the jobs of a cluster, and of their rollups, but our own numbers."""
+    ours = {"id", "cluster_id", "batch_id", "session_id", "cluster_user_id", "account_id", "lab_id", "rollup_id"}
+    jobs = Job.objects.filter(cluster=cluster).order_by("raw_id", "submit")
+    days = RollupDay.objects.filter(cluster=cluster)
+    told = [
+        {"user": job.cluster_user.login, "account": job.account and job.account.name, "lab": job.lab.name,
+         "host": job.session and job.session.host}
+        | {name: value for name, value in vars(job).items() if name not in ours and not name.startswith("_")}
+        for job in jobs
+    ]  # fmt: skip
+    sums = [
+        {"user": day.cluster_user.login}
+        | {name: value for name, value in vars(day).items() if name not in ours and not name.startswith("_")}
+        for day in days
+    ]
+    return told + sorted(sums, key=str)
+
+
+def ingest_both_ways(bodies: list[bytes], *, block_rows: int) -> tuple[Any, Any]:
+    """Ingest texts in order into two clusters, row by row and in blocks; return what each came to."""
+    results, now = [], clock.now()
+    with pytest.MonkeyPatch.context() as patch, transaction.atomic():
+        patch.setattr(clock, "now", lambda: now)
+        patch.setattr(running, "_block_rows", lambda: block_rows)
+        for name, many_bytes in (("rows", 10**9), ("blocks", 0)):
+            patch.setattr(running, "MANY_BYTES", many_bytes)
+            cluster = factories.make_cluster(name)
+            services.declare_sessions(actor=SYSTEM_ACTOR, cluster=cluster, sessions=SESSIONS)
+            told = [counts(ingest(cluster, body)) for body in bodies]
+            aside = QuarantinedRow.objects.filter(batch__cluster=cluster)
+            results.append((told, rows_of(cluster), sorted(aside.values_list("reason", "raw"))))
+        transaction.set_rollback(True)
+    return results[0], results[1]
+
+
+@settings(max_examples=12, deadline=None, phases=[Phase.generate])  # a smaller case would take minutes to find
+@given(
+    files=st.lists(st.lists(st.sampled_from(ODD), min_size=1, max_size=12), min_size=1, max_size=3),
+    block_rows=st.sampled_from([1, 3, 100]),
+)
+def test_any_files_in_any_order_come_to_the_same_rows_both_ways(files: list[list[str]], block_rows: int) -> None:
+    filler = [job_row(1000 + number) for number in range(30)]
+    bodies = [text(*filler[:15], *lines, *filler[15:]) for lines in files]
+
+    by_rows, in_blocks = ingest_both_ways(bodies, block_rows=block_rows)
+
+    assert in_blocks == by_rows
+
+
+def test_all_odd_lines_together_come_to_the_same_rows_both_ways() -> None:
+    filler = [job_row(1000 + number) for number in range(60)]
+
+    by_rows, in_blocks = ingest_both_ways([text(*filler, *ODD, *filler)], block_rows=40)
+
+    assert in_blocks == by_rows
+    assert in_blocks[0][0] == {"created": 78, "updated": 3, "duplicate": 60, "rejected": 6, "step": 1}
+
+
+def test_a_large_file_is_written_in_columns_and_known_when_it_comes_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "MANY_BYTES", 0)
+    one_by_one, make_row = [], rows.make_row
+
+    def make_one(record: Any, *args: Any, **kwargs: Any) -> Any:
+        one_by_one.append(record)
+        return make_row(record, *args, **kwargs)
+
+    monkeypatch.setattr(rows, "make_row", make_one)
+
+    first, second = ingest(cluster, many(2000)), ingest(cluster, many(2000))
+
+    # The last line waits for what may come behind it, and is read by itself.
+    assert len(one_by_one) == 1
+    assert (counts(first), counts(second)) == ({"created": 2000}, {"duplicate": 2000})
