@@ -142,13 +142,15 @@ class Commands:
         if isinstance(error, TooMuch):
             return SlurmUnavailable(
                 f"{name} printed more than {self.most_bytes} bytes.", code="slurm_too_much",
-                remedy=f"Look at what {name} is on this host.",
+                remedy=f"Run {name} by hand: is it Slurm's own?",
             )  # fmt: skip
         if isinstance(error, FileNotFoundError):
             words, remedy = f"This host has no {name}.", "Install Slurm's client commands."
             return SlurmUnavailable(words, code="slurm_missing", remedy=remedy)
         words = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-        return SlurmUnavailable(f"{name} cannot be run: {words}.", code="slurm_missing", remedy=f"Look at {name}.")
+        return SlurmUnavailable(
+            f"{name} cannot be run: {words}.", code="slurm_missing", remedy=f"Run {name} by hand: is it Slurm's own?"
+        )
 
     def _environment(self) -> dict[str, str]:
         """Return the environment without what would change how times and columns are written."""
