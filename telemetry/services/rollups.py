@@ -137,5 +137,10 @@ def _insert(model: type[Model], names: Sequence[str], lines: Sequence[tuple[Any,
     quoted = ", ".join(connection.ops.quote_name(str(getattr(field, "column", ""))) for field in fields)
     table = connection.ops.quote_name(model._meta.db_table)
     with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            with cursor.copy(f"COPY {table} ({quoted}) FROM STDIN") as copy:
+                for line in lines:
+                    copy.write_row(line)
+            return
         marks = ", ".join(["%s"] * len(names))
         cursor.executemany(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", lines)  # noqa: S608 - names of our own
