@@ -2,9 +2,12 @@
 
 import os
 
+from billiard import current_process
 from celery import Celery
+from celery.signals import beat_embedded_init
 
 from portal.core.broker import use_whole_files
+from portal.supervisor.children import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
@@ -13,3 +16,11 @@ app = Celery("gatehouse")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.autodiscover_tasks(["portal.realtime"])
+
+
+@beat_embedded_init.connect
+def _end_with_worker(**_: object) -> None:
+    """A beat that outlived its worker would send every task beside the next worker's."""
+    die_with_parent()
+    if os.getppid() != current_process()._parent_pid:  # type: ignore[attr-defined]  # it ended before we asked
+        raise SystemExit

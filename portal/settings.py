@@ -6,6 +6,7 @@ made on first use, mode 0600, inside GATEHOUSE_DATA.
 
 import logging
 from pathlib import Path
+from urllib.parse import quote
 
 from celery.schedules import crontab
 from environ import FileAwareEnv
@@ -21,7 +22,7 @@ PROFILE: str = env.str("GATEHOUSE_PROFILE", default="embedded")
 if PROFILE not in {"embedded", "services"}:
     raise ValueError(f"GATEHOUSE_PROFILE is {PROFILE!r}; it must be 'embedded' or 'services'.")
 EMBEDDED = PROFILE == "embedded"
-DATA_DIR = Path(env.str("GATEHOUSE_DATA", default=str(BASE_DIR / "var"))).resolve()
+DATA_DIR = Path(env.str("GATEHOUSE_DATA", default="") or BASE_DIR / "var").resolve()
 DEBUG: bool = env.bool("GATEHOUSE_DEBUG", default=False)
 
 # --- secrets ---------------------------------------------------------------------------------------------
@@ -108,7 +109,8 @@ TEMPLATES = [
 ]
 
 # --- database --------------------------------------------------------------------------------------------
-DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'gatehouse.sqlite3'}")}
+# Quoted: of an address, `#`, `?` and `%` in a folder's name would mean something.
+DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{quote(str(DATA_DIR / 'gatehouse.sqlite3'))}")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # A read that turns into a write fails at once under DEFERRED, whatever the timeout: so IMMEDIATE.
@@ -153,7 +155,7 @@ LANGUAGE_CODE = "en"
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
 if EMBEDDED:
-    STATIC_ROOT.mkdir(exist_ok=True)
+    prepare_data_folder(STATIC_ROOT)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
@@ -167,7 +169,7 @@ CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default="filesystem://loca
 if CELERY_BROKER_URL.startswith("filesystem"):
     _broker = DATA_DIR / "broker"
     for _folder in ("queue", "processed", "control"):
-        (_broker / _folder).mkdir(parents=True, exist_ok=True)
+        prepare_data_folder(_broker / _folder)
     # The broker carries hints, not work: rows hold the work (see docs/operators.md).
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(_broker / "queue"),

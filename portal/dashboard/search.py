@@ -40,7 +40,7 @@ def _find(actor: Actor, words: str) -> dict[str, list[Any]]:
     agents = Agent.objects.visible_to(actor).filter(name__icontains=words).select_related("owner", "lab")
     labs = Lab.objects.visible_to(actor)
     return {
-        "jobs": rows_of(selectors.find_by_id(actor, words, limit=MOST)),
+        "jobs": rows_of(selectors.find_by_id(actor, words, limit=MOST), actor),
         "agents": list(agents.order_by("name")[:MOST]),
         "labs": list((labs.filter(title__icontains=words) | labs.filter(name__icontains=words)).distinct()[:MOST]),
         "incidents": _incidents(actor, words),

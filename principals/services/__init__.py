@@ -11,7 +11,14 @@ from principals.services.agents import (
     suspend_agent,
 )
 from principals.services.associations import AssociationChanges, ToldAssociation, refresh_associations
-from principals.services.directory import Directory, add_lab_member, add_person, ensure_cluster, ensure_lab
+from principals.services.directory import (
+    Directory,
+    add_lab_member,
+    add_person,
+    ensure_cluster,
+    ensure_lab,
+    require_cluster_name,
+)
 from principals.services.holds import lift_hold, lift_holds, place_hold
 from principals.services.sessions import DeclaredSession, record_sessions
 from principals.services.tokens import (
@@ -46,6 +53,7 @@ __all__ = [
     "refresh_associations",
     "register_agent",
     "renew_agent",
+    "require_cluster_name",
     "resume_agent",
     "retire_agent",
     "revoke_agent_token",

@@ -14,11 +14,26 @@ from principals.actors import Actor
 from principals.models import Cluster, ClusterUser, Lab, LabMembership, SlurmAccount, User
 
 _LOGIN = re.compile(r"[\w.-]{1,64}")
+_CLUSTER = re.compile(r"[A-Za-z0-9_-]{1,40}")
+
+
+def require_cluster_name(name: str) -> None:
+    """Raise `Invalid` unless a cluster may have that name."""
+    if not _CLUSTER.fullmatch(name):
+        raise Invalid(
+            "A cluster's name has 1 to 40 letters, digits, - and _.", code="cluster_name_invalid",
+            remedy="Name the cluster as Slurm's ClusterName does.",
+        )  # fmt: skip
 
 
 def ensure_cluster(name: str, *, is_demo: bool = False) -> Cluster:
-    """Return the cluster of that name, made on first use."""
-    return Cluster.objects.get_or_create(name=name, defaults={"is_demo": is_demo})[0]
+    """Return the cluster of that name, made on first use. Errors: `Invalid`.
+
+    In any case it is the same one, as it is to Slurm (slurm.conf(5), ClusterName): two would count every job twice.
+    """
+    require_cluster_name(name)
+    known = Cluster.objects.filter(name=name).first() or Cluster.objects.filter(name__iexact=name).first()
+    return known or Cluster.objects.get_or_create(name=name, defaults={"is_demo": is_demo})[0]
 
 
 class Directory:

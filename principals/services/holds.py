@@ -1,10 +1,11 @@
 """Holds: placed and lifted here by whatever app has a reason to stop a principal."""
 
+import contextlib
 from datetime import datetime
 from functools import partial
 
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Model, Q
 
 from portal.core import audit, clock, live
 from portal.core.errors import Conflict
@@ -31,12 +32,14 @@ def place_hold(
     remedy: str = "",
     until: datetime | None = None,
 ) -> Hold:
-    """Stop a principal until the hold is lifted or lapses. An equal hold in force is returned, not doubled."""
+    """Stop a principal until the hold is lifted or lapses. An equal one that lasts as long is returned, not doubled."""
     permissions.require(actor, "hold.place", (subject_kind, subject_id))
     with transaction.atomic():
         # The subject's row is the lock: two equal holds would need lifting twice.
         _SUBJECTS[subject_kind]._default_manager.select_for_update(no_key=True).filter(pk=subject_id).first()
-        standing = Hold.objects.in_force().on(subject_kind, subject_id).filter(kind=kind, code=code).first()
+        lasting = Q(until=None) if until is None else Q(until=None) | Q(until__gte=until)
+        equal = Hold.objects.in_force().on(subject_kind, subject_id).filter(lasting, kind=kind, code=code)
+        standing = equal.first()
         if standing is not None:
             return standing
         hold = Hold.objects.create(
@@ -61,11 +64,13 @@ def lift_hold(*, actor: Actor, hold: Hold, reason: str) -> Hold:
 
 
 def lift_holds(*, actor: Actor, subject_kind: str, subject_id: int, kind: str, reason: str) -> int:
-    """Lift every hold of one kind on a subject; return how many there were."""
-    standing = list(Hold.objects.in_force().on(subject_kind, subject_id).filter(kind=kind))
-    for hold in standing:
-        lift_hold(actor=actor, hold=hold, reason=reason)
-    return len(standing)
+    """Lift every hold of one kind on a subject; return how many there were. One that somebody else lifts is lifted."""
+    lifted = 0
+    for hold in Hold.objects.in_force().on(subject_kind, subject_id).filter(kind=kind):
+        with contextlib.suppress(Conflict):
+            lift_hold(actor=actor, hold=hold, reason=reason)
+            lifted += 1
+    return lifted
 
 
 def _tell(actor: Actor, hold: Hold, *, verb: str, name: str, reason: str) -> None:

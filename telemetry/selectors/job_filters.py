@@ -9,6 +9,8 @@ from django.db.models import F, Q, QuerySet
 
 from portal.core import clock
 from portal.core.errors import Invalid
+from principals.actors import Actor as Principal
+from principals.models import AgentSession
 from telemetry.engine.slurm.values import ENDED_STATES
 from telemetry.models import Actor, Job, JobState
 
@@ -72,13 +74,15 @@ class JobFilter:
         """The states of Slurm that `states` stands for."""
         return tuple(dict.fromkeys(one for word in self.states for one in STATE_GROUPS.get(word, (word,))))
 
-    def apply(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
-        """Narrow jobs."""
+    def apply(self, jobs: QuerySet[Job], actor: Principal) -> QuerySet[Job]:
+        """Narrow jobs; by an agent those of the sessions that `actor` may see."""
         plain = {
             "cluster__name": self.cluster, "actor": self.actor, "harness": self.harness, "lab__name": self.lab,
             "partition": self.partition, "qos": self.qos, "cluster_user__login": self.user,
-            "session__agent__name": self.agent, "campaign": self.campaign,
+            "campaign": self.campaign,
         }  # fmt: skip
+        if self.agent:
+            jobs = jobs.filter(session__in=AgentSession.objects.visible_to(actor).filter(agent__name=self.agent))
         if self.actor == OTHERS:
             plain["actor"] = ""
             jobs = jobs.filter(actor__in=[Actor.HUMAN, Actor.UNKNOWN])
@@ -135,7 +139,7 @@ def _seconds(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name, "").strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdigit()) or int(text[:12]) > _MAX_SECONDS:
+    if not (text.isascii() and text.isdigit() and len(text) < 20) or int(text) > _MAX_SECONDS:
         raise Invalid(f"{text[:20]!r} is no number of seconds.", code="seconds", remedy=f"Write `{name}=300`.")
     return int(text)
 

@@ -70,7 +70,7 @@ def live_jobs(actor: Principal, asked: JobFilter) -> QuerySet[Job]:
     # Each half has an index that leads with the cluster. Joined by OR, SQLite would walk all of a cluster's jobs.
     of_these = Job.objects.filter(cluster_id__in=ids)
     fresh = held_now(of_these.filter(_IS_ACTIVE)).values("pk").union(of_these.filter(usage_end__gte=since).values("pk"))
-    return asked.apply(Job.objects.visible_to(actor).filter(pk__in=fresh))
+    return asked.apply(Job.objects.visible_to(actor).filter(pk__in=fresh), actor)
 
 
 def count_states(jobs: QuerySet[Job]) -> dict[str, StateCount]:
@@ -120,7 +120,7 @@ def find_by_id(actor: Principal, text: str, *, limit: int = 10) -> list[Job]:
     head, _, task = text.strip().partition("_")
     if not (head.isascii() and head.isdigit()) or len(head) > 18:
         return []
-    visible = Job.objects.visible_to(actor).select_related("cluster", "cluster_user", "lab", "session__agent")
+    visible = Job.objects.visible_to(actor).select_related("cluster", "cluster_user", "lab")
     ids = [one.pk for one in clusters()]
     found = list(visible.filter(cluster_id__in=ids, raw_id=int(head)).order_by("-submit")[:limit])
     if not task:

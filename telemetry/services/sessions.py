@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final
 
@@ -22,6 +22,7 @@ from telemetry.services.attribution import Window, attribute_pending, reattribut
 from telemetry.services.sources import note_source
 
 SLICE: Final = 200  # sessions of one transaction
+_EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)  # Slurm is younger
 _CLOCKS_DIFFER: Final = timedelta(minutes=5)
 _HARNESS: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}\Z")
 _NAME: Final = re.compile(r"[^\s\x00-\x1f]{1,64}\Z")
@@ -89,6 +90,8 @@ def find_fault(session: DeclaredSession) -> str:
 
 def _find_time_fault(session: DeclaredSession) -> str:
     latest = clock.now() + _CLOCKS_DIFFER
+    if session.started < _EARLIEST:
+        return "past_date"
     if session.started > latest or (session.ended is not None and session.ended > latest):
         return "future_date"
     if session.ended is not None and session.ended < session.started:

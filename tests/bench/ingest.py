@@ -107,7 +107,7 @@ def _ingest(cluster: object, path: Path) -> dict[str, object]:
     from telemetry.services import rollups
     from telemetry.services.ingest import chunks
 
-    services.declare_sessions(actor=SYSTEM_ACTOR, cluster=cluster, sessions=list(_sessions()))  # type: ignore[arg-type]
+    services.declare_sessions(actor=SYSTEM_ACTOR, cluster=cluster, sessions=list(declared_sessions()))  # type: ignore[arg-type]
     locks: dict[str, list[float]] = {"ingest": [], "rollups": []}
     after, catch_up, atomic = [], rollups.catch_up, transaction.atomic
 
@@ -144,7 +144,7 @@ def _ingest(cluster: object, path: Path) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _sessions() -> Iterator[object]:
+def declared_sessions() -> Iterator[object]:
     from principals.services import DeclaredSession
 
     start = datetime(2026, 6, 1, tzinfo=UTC)

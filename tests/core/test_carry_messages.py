@@ -1,7 +1,12 @@
 """The embedded profile's broker hands over whole messages, whoever reads while they are written."""
 
+import resource
+import signal
+import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kombu import Connection
@@ -22,6 +27,7 @@ def connection(tmp_path: Path) -> Connection:
     }
     for name in set(folders.values()):
         (tmp_path / name).mkdir()
+    broker.Transport.global_state.clear()  # what a process bound it does not bind again, in another folder either
     options = {key: str(tmp_path / name) for key, name in folders.items()}
     return Connection("filesystem://localhost", transport_options=options)
 
@@ -58,3 +64,62 @@ def test_a_file_that_is_not_whole_yet_is_no_message(connection: Connection, tmp_
         (tmp_path / "queue" / "1_a.work.msg.part").write_text("")
         with pytest.raises(queue.Empty):
             queue.get(block=False)
+
+
+DAMAGE: dict[str, Callable[[Path], Any]] = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut short": lambda path: path.write_bytes(b'{"body": "aGV5'),
+    "binary": lambda path: path.write_bytes(b"\xff\xfe\0"),
+    "another thing": lambda path: path.write_bytes(b"[]"),
+    "nothing in it": lambda path: path.write_bytes(b"{}"),
+    "a folder": lambda path: path.mkdir(),
+    "a link to nothing": lambda path: path.symlink_to("/nowhere"),
+    "a link that never ends": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_message_is_set_aside_and_the_next_one_read(
+    connection: Connection, tmp_path: Path, damage: str
+) -> None:
+    with connection.clone() as own:
+        queue = own.SimpleQueue("work")
+        DAMAGE[damage](tmp_path / "queue" / "0_a.work.msg")
+        queue.put({"number": 1})
+        assert queue.get(timeout=2).payload == {"number": 1}
+    assert [path.name for path in (tmp_path / "done").iterdir()] == ["0_a.work.msg"]
+
+
+def test_a_table_of_queues_that_was_cut_short_is_written_anew(connection: Connection, tmp_path: Path) -> None:
+    (tmp_path / "ctl" / "work.exchange").write_bytes(b"")
+    with connection.clone() as own:
+        queue = own.SimpleQueue("work")
+        queue.put({"number": 1})
+        assert queue.get(timeout=2).payload == {"number": 1}
+    assert (tmp_path / "ctl" / "work.exchange").read_text() == '[["work", "", "work"]]'
+
+
+def test_a_full_disk_refuses_the_message_and_leaves_nothing(connection: Connection, tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with connection.clone() as own:
+        queue = own.SimpleQueue("work")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                queue.put({"text": "x" * 20_000})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, before)
+    assert list((tmp_path / "queue").iterdir()) == []
+
+
+def test_messages_never_leave_their_folders(
+    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with connection.clone() as own:
+        queue = own.SimpleQueue("work")
+        queue.put({"number": 1})
+        assert queue.get(timeout=2).payload == {"number": 1}
+    assert list((tmp_path / "done").iterdir()) == []

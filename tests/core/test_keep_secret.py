@@ -1,11 +1,14 @@
 """Secrets in files of their own, and what the services profile refuses to start with."""
 
+import resource
+import signal
 import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
 from portal.core import checks
@@ -29,7 +32,26 @@ def test_a_secret_that_is_there_is_kept(tmp_path: Path) -> None:
 
 def test_an_empty_secret_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret_key").write_text("\n")
-    with pytest.raises(ValueError, match="secret_key is empty"):
+    with pytest.raises(ImproperlyConfigured, match="secret_key is empty"):
+        read_or_make_secret(tmp_path / "secret_key")
+
+
+def test_a_full_disk_is_told_in_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(ImproperlyConfigured, match=r"secret_key cannot be made or read: File too large\.$"):
+            read_or_make_secret(tmp_path / "secret_key")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_its_place_is_told_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "secret_key").mkdir()
+    with pytest.raises(ImproperlyConfigured, match="Is a directory"):
         read_or_make_secret(tmp_path / "secret_key")
 
 

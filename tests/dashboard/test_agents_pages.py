@@ -8,7 +8,8 @@ import pytest
 from policies import services as policy_services
 from portal.core import clock
 from principals import selectors
-from principals.models import Agent, AgentToken, Hold
+from principals import services as principal_services
+from principals.models import Agent, AgentSession, AgentToken, Hold
 from tests import factories
 from tests.conftest import Api, Cast, sign_in
 
@@ -189,3 +190,17 @@ def test_whoever_answers_for_it_renews_it(cast: Cast) -> None:
     assert (cast.agent.expires - clock.now()).days in {199, 200}
     too_far = (clock.now() + timedelta(days=500)).date()
     assert sign_in(cast.colleague).post("/agents/okafor-docking/renew/", {"expires": too_far}).status_code == 422
+
+
+def test_a_member_sees_no_sessions_and_no_history_of_a_colleagues_agent(cast: Cast) -> None:
+    member = factories.make_user("member")
+    cast.lab.memberships.create(user=member)
+    login = factories.make_cluster_user(cast.cluster, cast.colleague)
+    AgentSession.objects.create(
+        cluster=cast.cluster, cluster_user=login, host="login-secret", harness="codex", started=0, agent=cast.agent
+    )
+    principal_services.suspend_agent(actor=factories.actor_of(cast.pi), agent=cast.agent, reason="a private reason")
+    for person, sees in ((cast.pi, True), (cast.colleague, True), (cast.auditor, True), (member, False)):
+        found = sign_in(person).get("/agents/okafor-docking/")
+        assert ("login-secret" in found.content.decode(), found.context["session_count"]) == (sees, int(sees))
+        assert ("agent suspend" in found.content.decode(), found.context["audit_count"] > 0) == (sees, sees)

@@ -203,3 +203,34 @@ def test_the_frame_says_how_old_the_data_is_and_that_it_is_invented(cast: Cast) 
 def test_selectors_never_look_past_the_cluster(cast: Cast) -> None:
     assert selectors.newest_by_raw_id(factories.actor_of(cast.staff), "aster", 2**80) is None
     assert selectors.find_by_id(factories.actor_of(cast.staff), "1" * 19) == []
+
+
+@pytest.fixture
+def lent(cast: Cast) -> Job:
+    """A job that the colleague's agent of another lab made on the lab's account."""
+    cast.other_lab.memberships.create(user=cast.colleague)
+    login = factories.make_cluster_user(cast.cluster, cast.colleague)
+    session = AgentSession.objects.create(
+        cluster=cast.cluster, cluster_user=login, host="login01", harness="codex", started=0,
+        agent=factories.make_agent(cast.other_lab, cast.colleague, "marlowe-secret"),
+    )  # fmt: skip
+    return make_job(login, cast.lab, actor="agent", harness="codex", session=session)
+
+
+@pytest.mark.parametrize(("who", "sees"), [("pi", False), ("colleague", True), ("staff", True), ("auditor", True)])
+def test_an_agent_of_another_lab_is_named_to_nobody_who_may_not_see_it(
+    cast: Cast, lent: Job, who: str, sees: bool
+) -> None:
+    client = sign_in(getattr(cast, who))
+    pages = ["/jobs/", "/jobs/live/", f"/jobs/{lent.pk}/", f"/search/?q={lent.raw_id}"]
+    texts = [client.get(path).content.decode() for path in pages]
+    texts += [b"".join(client.get(f"{path}?format=csv").streaming_content).decode() for path in pages[:2]]
+    assert all(str(lent.raw_id) in text for text in texts)
+    assert {"marlowe-secret" in text for text in texts} == {sees}
+    assert ids(client, "agent=marlowe-secret") == ({lent.raw_id} if sees else set())
+
+
+@pytest.mark.parametrize("name", ["wait", "max_elapsed_s"])
+@pytest.mark.parametrize("text", ["-1", "1e3", "²", "9" * 12, "0" * 12 + "9" * 20, "0" * 12 + "9" * 5000])
+def test_a_number_that_no_column_holds_is_refused(cast: Cast, name: str, text: str) -> None:
+    assert sign_in(cast.staff).get("/jobs/", {name: text}).status_code == 422

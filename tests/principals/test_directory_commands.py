@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from portal.core.models import AuditEvent
 from principals.auth import actor_for_token
-from principals.models import LabMembership, ServiceToken, User
+from principals.models import Cluster, LabMembership, ServiceToken, User
 from tests import factories
 
 
@@ -51,6 +51,12 @@ def test_add_person_takes_a_role_away_only_where_it_is_told_to(db: None) -> None
     assert (user.is_research_computing, user.is_auditor) == (False, True)
     assert LabMembership.objects.get().role == "member"
     assert "changed: nothing" in _run("add_person", "u0398")
+
+
+def test_a_service_is_bound_to_no_cluster_of_an_impossible_name(db: None) -> None:
+    with pytest.raises(CommandError, match="A cluster's name has 1 to 40 letters"):
+        _run("issue_service_token", "reader", "--cluster", "../aster")
+    assert not Cluster.objects.exists()
 
 
 def test_add_person_claims_their_login_names(db: None) -> None:

@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.support import demo
+from tests.support.capabilities import ROOT
 from tests.support.services import free_port
 
 pytestmark = [pytest.mark.outside, pytest.mark.one_database]
+
+_SAY_FOLDER = "from django.conf import settings; print(settings.DATA_DIR)"
 
 
 def rows(data, query, *values):
@@ -35,7 +38,7 @@ def is_alive(pid: int) -> bool:
 def test_it_is_ready_says_so_keeps_the_demo_moving_and_stops_on_ctrl_c(demo_copy):
     with demo.portal(demo_copy) as portal:
         portal.wait_for(portal.ready_line)
-        assert "u0398      PI of Okafor Lab" in portal.said
+        portal.wait_for("u0398      PI of Okafor Lab")
         with urllib.request.urlopen(f"{portal.url}/readyz") as answer:
             assert answer.status == 200
         portal.wait_for("is moving")
@@ -88,10 +91,14 @@ def test_a_child_that_is_killed_comes_back_alone(demo_copy):
         portal.wait_until(lambda: _answers(portal.url), "web to answer again")
 
 
-def test_children_end_with_a_supervisor_that_is_killed(demo_copy):
+@pytest.mark.parametrize("first", [[], ["worker"], ["web"]])
+def test_children_end_with_a_supervisor_that_is_killed(demo_copy, first):
     with demo.portal(demo_copy, DEMO="0") as portal:
         portal.wait_for(portal.ready_line)
-        family = portal.family()
+        portal.wait_until(lambda: len(portal.family()) == 3, "beat to run")
+        family, children = portal.family(), portal.children()
+        for name in first:
+            os.kill(children[name], signal.SIGKILL)
         portal.process.kill()
         portal.process.wait()
         deadline = time.monotonic() + 60
@@ -147,6 +154,41 @@ def test_a_folder_that_cannot_be_used_is_told_in_one_sentence(tmp_path):
         f"Error: The data folder {tmp_path / 'file' / 'var'} cannot be used: Not a directory. "
         "Point GATEHOUSE_DATA at a folder that you may write to.\n"
     )
+
+
+@pytest.mark.parametrize("name", ["broker", "static"])
+def test_a_file_where_a_folder_belongs_is_told_in_one_sentence(tmp_path, name):
+    (tmp_path / name).write_text("")
+    ran = demo.manage(tmp_path, "run", check=False)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(f"Error: The data folder {tmp_path / name}")
+    assert ran.stderr.count("\n") == 1
+
+
+def test_a_lock_that_cannot_be_taken_is_told_in_one_sentence(tmp_path):
+    (tmp_path / "run.lock").mkdir()
+    ran = demo.manage(tmp_path, "run", check=False, PORT=str(free_port()))
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(f"CommandError: Cannot lock {tmp_path / 'run.lock'} (Is a directory).")
+    assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["a#b", "a?b=c", "a%20b", "a+b é"])
+def test_a_folder_of_any_name_holds_its_database(tmp_path, name):
+    demo.manage(tmp_path / name, "migrate", "principals", "0001", "--verbosity", "0")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name / "gatehouse.sqlite3").exists()
+
+
+def test_a_folder_that_others_may_read_is_named(tmp_path):
+    tmp_path.chmod(0o755)
+    with demo.portal(tmp_path, DEMO="0") as portal:
+        portal.wait_for(f"Other users of this host may look into it; forbid it with: chmod 700 '{tmp_path}'")
+
+
+def test_an_empty_name_of_the_folder_means_the_usual_one(tmp_path):
+    ran = demo.manage(tmp_path, "shell", "--no-imports", "-c", _SAY_FOLDER, GATEHOUSE_DATA="", LOG_LEVEL="ERROR")
+    assert Path(ran.stdout.strip()) == ROOT / "var"
 
 
 def test_a_database_that_is_none_is_told_in_one_sentence(tmp_path):

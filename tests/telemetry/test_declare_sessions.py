@@ -1,6 +1,6 @@
 """Sessions explain jobs, whichever arrives first."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -103,6 +103,9 @@ def test_sending_a_session_again_changes_nothing(cluster: Cluster):
         ({"campaign": "c" * 101}, "campaign_too_long"),
         ({"started": clock.now() + timedelta(days=2), "ended": None}, "future_date"),
         ({"ended": SUBMIT - timedelta(days=1)}, "end_before_start"),
+        ({"started": datetime.min.replace(tzinfo=UTC)}, "past_date"),
+        ({"started": datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))}, "past_date"),
+        ({"started": datetime(1970, 1, 1, tzinfo=UTC)}, "past_date"),
     ],
 )
 def test_a_session_that_cannot_be_is_rejected_and_the_rest_is_taken(cluster: Cluster, fields: dict, reason: str):

@@ -46,6 +46,20 @@ def test_the_reference_log_comes_in_whole_and_a_second_time_changes_nothing(caps
     assert "known already 4285" in capsys.readouterr().out
 
 
+@pytest.mark.shared_data
+@pytest.mark.parametrize(
+    ("name", "cluster"), [("pyslurm-25.11.2-jobs/sacct.json", "demo"), ("slurm-24.11.5/sacct.json", "labl24")]
+)
+def test_a_dump_in_json_comes_in_whole_and_a_second_time_changes_nothing(name: str, cluster: str):
+    path = str(SHARED_DATA / "slurm" / name)
+    for _ in range(2):
+        call_command("ingest_jobs", path, cluster=cluster, format="sacct-json")
+    first, second = IngestBatch.objects.order_by("pk")
+    jobs = Job.objects.count()
+    assert jobs > 5 and not first.rejected_rows
+    assert (counts(first)["created"], counts(second)["duplicate"]) == (jobs, jobs)
+
+
 def test_a_job_keeps_what_sacct_said_and_its_unknown_columns(cluster: Cluster):
     columns = [*text().decode().strip().split("|"), "Wibble"]
     line = job_row(7, Comment="campaign=dock") + "|blue"
@@ -249,6 +263,24 @@ def test_records_of_another_cluster_are_set_aside_and_told_where_they_belong(clu
     assert services.describe_others(batch) == []
 
 
+@pytest.mark.parametrize(
+    "name", ["\u212aestrel", "k\u0435strel", "\uff4bestrel", "kestrel\u200b", "kestrel ", "../kestrel"]
+)
+def test_a_name_that_only_looks_like_the_clusters_is_another(name: str):
+    batch = ingest(factories.make_cluster("kestrel"), of_clusters(name, "Kestrel"))
+    assert counts(batch) == {"created": 1, "rejected": 1}
+
+
+def test_what_an_odd_name_would_do_to_a_terminal_is_shown_as_text(cluster: Cluster):
+    ingest(cluster, of_clusters("\x1b[2Jgone"))
+    assert "of cluster '\\x1b[2Jgone', not of aster" in QuarantinedRow.objects.get().detail
+
+
+def test_a_cluster_named_in_another_case_is_the_same(cluster: Cluster):
+    assert services.require_cluster(SYSTEM_ACTOR, "jobs", "ASTER") == cluster
+    assert Cluster.objects.count() == 1
+
+
 def test_a_file_of_another_cluster_is_refused_whole_and_plainly(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -266,3 +298,31 @@ def test_a_batch_refused_for_several_reasons_is_not_said_to_be_of_another_cluste
     batch = ingest(cluster, body)
     assert counts(batch) == {"rejected": 2}
     assert services.describe_others(batch) == []
+
+
+RUNS = {"State": "RUNNING", "End": "Unknown"}
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"Start": "0001-01-01T00:00:00"}, "past_date"),
+        ({"Start": "1970-01-01T00:00:00"}, "past_date"),
+        ({"Start": "1969-12-31T19:00:00"}, "past_date"),
+        ({"Submit": "0001-01-01T00:00:00"}, "past_date"),
+        (RUNS | {"Elapsed": "99999999-00:00:00"}, "future_date"),
+        ({"Elapsed": "99999999-00:00:00"}, "out_of_range"),
+        ({"State": "CANCELLED", "Start": "Unknown", "Elapsed": "99999999-00:00:00"}, "out_of_range"),
+    ],
+)
+def test_a_time_that_cannot_be_is_set_aside_and_costs_no_thousands_of_days(
+    cluster: Cluster, values: dict[str, str], reason: str
+):
+    batch = ingest(cluster, text(job_row(1, **values), job_row(2)))
+    assert counts(batch) == {"created": 1, "rejected": 1}
+    assert QuarantinedRow.objects.get().reason == reason
+
+
+def test_a_job_that_never_started_may_have_an_odd_start(cluster: Cluster):
+    row = job_row(1, State="CANCELLED", Start="1970-01-01T00:00:00", Elapsed="00:00:00", NodeList="None assigned")
+    assert counts(ingest(cluster, text(row))) == {"created": 1}

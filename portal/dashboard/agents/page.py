@@ -15,6 +15,7 @@ from portal.core.models import AuditEvent
 from portal.dashboard.agents.actions import find_agent
 from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm
 from portal.dashboard.agents.registry import state_of
+from portal.dashboard.audit import reads
 from portal.dashboard.jobs.cells import RELATED, rows_of
 from principals import permissions, selectors
 from principals.actors import Actor
@@ -41,9 +42,11 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
     actor = request.actor
     risk = selectors.risk_of(found)
     jobs = jobs_of(found, actor)
+    sessions = AgentSession.objects.visible_to(actor).filter(agent=found)
     may = {verb: permissions.can(actor, f"agent.{verb}", found) for verb in VERBS}
     may["accept_aup"] = policy_permissions.can(actor, "aup.accept", found)
     holds = list(selectors.holds_on_agent(found).order_by("placed_at"))
+    events = audit_of(found, actor)
     context = {
         "agent": found,
         "state": state_of(found, holds),
@@ -58,17 +61,17 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "holds": holds,
         "aup": policy_services.current_aup(),
         "acceptance": _acceptance(found),
-        "sessions": AgentSession.objects.filter(agent=found).order_by("-started")[:ROWS],
-        "session_count": AgentSession.objects.filter(agent=found).count(),
-        "jobs": rows_of(jobs.select_related(*RELATED).order_by("-submit")[:ROWS]),
+        "sessions": sessions.order_by("-started")[:ROWS],
+        "session_count": sessions.count(),
+        "jobs": rows_of(jobs.select_related(*RELATED).order_by("-submit")[:ROWS], actor),
         "job_count": jobs.count(),
         "tokens": found.tokens.order_by("-created")[: ROWS * 2] if _sees_tokens(actor, found) else [],
         "trial_budget": policy_selectors.trial_budget(found.owner, found.lab) if _sees_tokens(actor, found) else None,
         "token_form": TokenForm(),
         "reason_form": ReasonForm(),
         "renew_form": RenewForm(),
-        "audit_entries": [audit_entry(event) for event in audit_of(found)[:AUDIT_ROWS]],
-        "audit_count": audit_of(found).count(),
+        "audit_entries": [audit_entry(event) for event in events[:AUDIT_ROWS]],
+        "audit_count": events.count(),
         "now": clock.now(),
     }
     return render(request, "agents/agent.html", context)
@@ -83,11 +86,14 @@ def _acceptance(agent: Agent) -> AupAcceptance | None:
     return AupAcceptance.objects.filter(agent=agent).select_related("version", "user").order_by("-at").first()
 
 
-def audit_of(agent: Agent) -> QuerySet[AuditEvent]:
-    """Return what was done to an agent and by it, newest first."""
-    return AuditEvent.objects.filter(
-        Q(object_kind="agent", object_id=str(agent.pk)) | Q(actor_kind="agent", actor_id=str(agent.pk))
-    ).order_by("-at")
+def audit_of(agent: Agent, actor: Actor) -> QuerySet[AuditEvent]:
+    """Return what was done to an agent and by it, newest first: all to who answers for it, to others as on Audit."""
+    answers = permissions.can(actor, "agent.suspend", agent)
+    return (
+        (AuditEvent.objects.all() if answers else reads.visible_to(actor))
+        .filter(Q(object_kind="agent", object_id=str(agent.pk)) | Q(actor_kind="agent", actor_id=str(agent.pk)))
+        .order_by("-at")
+    )
 
 
 def audit_entry(event: AuditEvent) -> dict[str, Any]:

@@ -5,19 +5,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Prefetch, prefetch_related_objects
 from django.urls import reverse
 
 from portal.core import clock
 from portal.dashboard.components.words import facility_zone
 from portal.dashboard.formats import duration, moment, stopwatch
+from principals.actors import Actor as Principal
 from principals.engine.harnesses import harness_name
+from principals.models import AgentSession
 from telemetry import selectors
 from telemetry.engine.reasons import explain_reason
 from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Actor, Job, JobState
 
-# What `JobRow` reads besides the job itself: one query for a page.
-RELATED = ("cluster", "cluster_user", "lab", "session__agent")
+# What `JobRow` reads besides the job and its session: one query for a page.
+RELATED = ("cluster", "cluster_user", "lab")
 _RUNS = frozenset({JobState.RUNNING, JobState.COMPLETING, JobState.RESIZING})
 _SHOWN_NODES = 28
 
@@ -154,11 +157,17 @@ class JobRow:
         return self.job.gpus * self.job.elapsed_s / 3600
 
 
-def rows_of(jobs: Iterable[Job]) -> list[JobRow]:
-    """Return the rows of a page, all at one instant."""
+def rows_of(jobs: Iterable[Job], actor: Principal) -> list[JobRow]:
+    """Return the rows of a page as `actor` may see them, all at one instant."""
     listed, now = list(jobs), clock.now()
+    prefetch_related_objects(listed, seen_sessions(actor))
     stale = selectors.find_stale(listed)
     return [JobRow(job, now, job.pk in stale) for job in listed]
+
+
+def seen_sessions(actor: Principal) -> "Prefetch[str]":
+    """Return what loads the sessions of jobs: those that `actor` may see, so that no other lab’s agent is named."""
+    return Prefetch("session", queryset=AgentSession.objects.visible_to(actor).select_related("agent"))
 
 
 def counted(number: int, noun: str) -> str:

@@ -12,7 +12,6 @@ from portal.dashboard.formats import duration
 from portal.dashboard.jobs.cells import RELATED, JobRow, rows_of, short_nodes
 from portal.dashboard.shell import url_or_none
 from principals.engine.harnesses import harness_name
-from principals.models import AgentSession
 from principals.web import PageRequest, page
 from telemetry import selectors
 from telemetry.engine import attribution
@@ -37,14 +36,14 @@ LOST = {*STATE_GROUPS["FAILED"], JobState.TIMEOUT, JobState.CANCELLED}
 @page
 def job(request: PageRequest, pk: int) -> HttpResponseBase:
     """Show one job to whoever may see it."""
-    visible = Job.objects.visible_to(request.actor).select_related(*RELATED, "account", "batch", "session__cluster")
+    visible = Job.objects.visible_to(request.actor).select_related(*RELATED, "account", "batch")
     found = get_object_or_404(visible, pk=pk)
-    row = rows_of([found])[0]
+    row = rows_of([found], request.actor)[0]
     outcome = describe_outcome(found.state, found.exit_code or 0, found.exit_signal or 0)
     context = {
         "job": found, "row": row, "outcome": outcome[:1].upper() + outcome[1:],
         "facts_meta": "" if found.state in LOST else outcome, "entries": timeline_of(found),
-        "method": METHODS.get(found.actor_method, found.actor_method), "session": _session(request, found),
+        "method": METHODS.get(found.actor_method, found.actor_method), "session": found.session,
         "harness": harness_name(found.harness) if found.harness else "", "masks": _MASK.findall(found.submit_line),
         "lessons_url": _lessons_url(outcome) if found.state in LOST else "",
         "others": _others(request, found), "nodes": short_nodes(found.node_list),
@@ -68,17 +67,10 @@ def _lessons_url(outcome: str) -> str:
     return f"{url}?{urlencode({'q': outcome})}" if url else ""
 
 
-def _session(request: PageRequest, job: Job) -> AgentSession | None:
-    """Return the session that a job is taken to come from, where the viewer may see it."""
-    if job.session_id is None:
-        return None
-    return AgentSession.objects.visible_to(request.actor).select_related("agent").filter(pk=job.session_id).first()
-
-
 def _others(request: PageRequest, job: Job) -> list[JobRow]:
     """Return other records of the same raw id: earlier lives of a requeued job, or of a recycled number."""
     records = Job.objects.visible_to(request.actor).filter(cluster=job.cluster, raw_id=job.raw_id)
-    return rows_of(records.exclude(pk=job.pk).order_by("-submit")[:10])
+    return rows_of(records.exclude(pk=job.pk).order_by("-submit")[:10], request.actor)
 
 
 def timeline_of(job: Job) -> list[dict[str, Any]]:

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import StreamingHttpResponse
 
 from portal.core import exports
+from portal.dashboard.jobs.cells import seen_sessions
+from principals.web import PageRequest
 from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Job
 from telemetry.selectors import MOST_COUNTED
@@ -23,9 +25,10 @@ _OWN = tuple(
 CHUNK = 2000
 
 
-def export_jobs(request: HttpRequest, kind: str, jobs: QuerySet[Job], *, name: str = "jobs") -> StreamingHttpResponse:
+def export_jobs(request: PageRequest, kind: str, jobs: QuerySet[Job], *, name: str = "jobs") -> StreamingHttpResponse:
     """Stream jobs in the order given. Where there are more than `MOST_COUNTED`, the file's name says that it is cut."""
-    rows = jobs.select_related("cluster", "cluster_user", "account", "lab", "session__agent")
+    rows = jobs.select_related("cluster", "cluster_user", "account", "lab")
+    rows = rows.prefetch_related(seen_sessions(request.actor))
     cut = jobs.order_by()[: MOST_COUNTED + 1].count() > MOST_COUNTED
     return exports.stream(
         request, kind, f"{name}-first-{MOST_COUNTED}" if cut else name, COLUMNS, _records(rows[:MOST_COUNTED])

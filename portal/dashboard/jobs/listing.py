@@ -30,7 +30,7 @@ STATES = [("", "Any"), *((value, label) for value, label in JobState.choices if 
 def jobs(request: PageRequest) -> HttpResponseBase:
     """List jobs by the filters of the address, with what they add up to; `?format=csv|json` exports all pages."""
     asked = JobFilter.read(request.GET)
-    found = asked.apply(Job.objects.visible_to(request.actor))
+    found = asked.apply(Job.objects.visible_to(request.actor), request.actor)
     totals = selectors.total(request.actor, asked, found)
     found, sort = _sorted(found, request.GET.get("sort", "-end" if asked.by == "end" else "-submit"), totals)
     if wanted := request.GET.get("format"):
@@ -38,7 +38,7 @@ def jobs(request: PageRequest) -> HttpResponseBase:
     listed = CountedPaginator(found.select_related(*cells.RELATED), PAGE_SIZE, count=totals.records)
     shown = listed.get_page(request.GET.get("page"))
     context = {
-        "page": shown, "rows": cells.rows_of(shown.object_list), "sort": sort, "asked": asked,
+        "page": shown, "rows": cells.rows_of(shown.object_list, request.actor), "sort": sort, "asked": asked,
         "title": _title(totals), "foot": _foot(totals), "most": MOST_COUNTED, "columns": COLUMNS, "days": DAYS,
         "totals": totals, "states": STATES, "actors": choices.ACTORS, **_choices(request, asked),
         "tags": choices.tags_of(request.GET, asked, shown=("from", "to", "state", "user", "by")),

@@ -86,7 +86,7 @@ def _table(
     listed = CountedPaginator(found.select_related(*cells.RELATED), PAGE_SIZE, count=total)
     shown = listed.get_page(request.GET.get("page"))
     return {
-        "page": shown, "rows": cells.rows_of(shown.object_list), "states": _tiles(counts),
+        "page": shown, "rows": cells.rows_of(shown.object_list, request.actor), "states": _tiles(counts),
         "all_live": sum(count.jobs for count in counts.values()),
     }  # fmt: skip
 

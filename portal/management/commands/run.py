@@ -35,6 +35,8 @@ class Command(BaseCommand):
         os.environ.setdefault("GATEHOUSE_URL", _address(host, port))
         os.environ.setdefault("LOG_LEVEL", "WARNING")
         self._say(f"Gatehouse keeps its data in {settings.DATA_DIR}")
+        if settings.DATA_DIR.stat().st_mode & 0o077:
+            self._say(f"Other users of this host may look into it; forbid it with: chmod 700 '{settings.DATA_DIR}'")
         try:
             is_demo = self._prepare()
         except KeyboardInterrupt:
@@ -86,12 +88,17 @@ class Command(BaseCommand):
 
     def _require_alone(self) -> IO[bytes]:
         """Lock the data folder until this process ends: two portals would take each other's tasks and schedules."""
-        lock = (settings.DATA_DIR / "run.lock").open("wb")
         try:
+            lock = (settings.DATA_DIR / "run.lock").open("wb")
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise CommandError(
                 f"Another portal runs on {settings.DATA_DIR}. Stop it, or point GATEHOUSE_DATA at another folder."
+            ) from None
+        except OSError as error:
+            raise CommandError(
+                f"Cannot lock {settings.DATA_DIR / 'run.lock'} ({error.strerror}). Remove what stands there, or point "
+                "GATEHOUSE_DATA at another folder."
             ) from None
         return lock
 

@@ -1,6 +1,9 @@
 """Errors of the Slurm adapters: of one value, of one row, of a whole file."""
 
 from collections.abc import Iterable
+from typing import Final
+
+SHOWN: Final = 8000  # of a text that is quoted: who shows it takes secrets out first, which a shorter cut would hide
 
 
 class FieldError(ValueError):

@@ -9,7 +9,7 @@ Source: squeue(1), `--Format` with a suffix after each field, which no field is 
 from collections.abc import Iterable, Mapping, Set
 from typing import Final, NamedTuple
 
-from telemetry.engine.slurm.errors import FieldError, FormatError
+from telemetry.engine.slurm.errors import SHOWN, FieldError, FormatError
 from telemetry.engine.slurm.values import ENDED_STATES, parse_count, parse_state
 
 FORMAT: Final = "JobID:|,State:|,RestartCnt:|"
@@ -40,7 +40,7 @@ def read_queue(text: str) -> Queue:
                 raise FieldError("bad_job_id", f"{job[:60]!r} is not a job id")
             queue[number] = Standing(parse_state(state).name, parse_count(restarts) or 0)
         except (ValueError, FieldError) as error:
-            raise FormatError("not_a_queue", f"squeue printed what is no queue: {line[:200]!r}.") from error
+            raise FormatError("not_a_queue", f"squeue printed what is no queue: {line[:SHOWN]!r}.") from error
     return queue
 
 

@@ -8,12 +8,15 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from telemetry.engine.slurm.errors import FormatError
+from telemetry.engine.slurm.errors import SHOWN, FormatError
 
 _SINCE: Final = re.compile(r"^Data since .*\(([0-9]{1,12})\)\s*$", re.MULTILINE)
 _SECTION: Final = re.compile(r"^Remote Procedure Call statistics by user[^\n]*\n((?:[ \t]+[^\n]*\n?)*)", re.MULTILINE)
+# No name and no number that a column cannot hold.
 _LINE: Final = re.compile(
-    r"\s+(\S+)\s*\(\s*([0-9]+)\)\s+count:([0-9]+)\s+ave_time:[0-9]+\s+total_time:([0-9]+)", re.ASCII
+    r"\s+([^\s\x00-\x1f\x7f-\x9f]{1,64})\s*\(\s*[0-9]+\)\s+count:([0-9]{1,15})\s+ave_time:[0-9]+"
+    r"\s+total_time:([0-9]{1,15})",
+    re.ASCII,
 )
 
 
@@ -43,9 +46,9 @@ def read_statistics(text: str) -> Statistics:
     for line in filter(str.strip, section[1].splitlines()):
         match = _LINE.fullmatch(line.rstrip())
         if match is None:
-            raise FormatError("not_sdiag", f"This is no counter of sdiag: {line[:200]!r}.")
+            raise FormatError("not_sdiag", f"This is no counter of sdiag: {line[:SHOWN]!r}.")
         so_far = by_user.get(match[1], _NONE)  # every uid without a name is called "nobody"
-        by_user[match[1]] = Asked(so_far.calls + int(match[3]), so_far.busy_us + int(match[4]))
+        by_user[match[1]] = Asked(so_far.calls + int(match[2]), so_far.busy_us + int(match[3]))
     return Statistics(int(since[1]), by_user)
 
 

@@ -28,7 +28,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="FILE", help="a log, or - for standard input")
         parser.add_argument("--cluster", required=True, help="name of the cluster the jobs ran on")
-        parser.add_argument("--format", default="sacct", choices=FORMATS, help="sacct (with header) or xdmod")
+        parser.add_argument(
+            "--format", default="sacct", choices=FORMATS, help="sacct (with header), sacct-json or xdmod"
+        )
         parser.add_argument("--source", default="file", help="name of the source, for Ingest health")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -12,6 +12,7 @@ from principals.actors import SYSTEM_ACTOR
 from telemetry import services
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.models import InventoryReading
+from telemetry.services.reader.commands import describe
 from telemetry.services.reader.service import Pace
 
 
@@ -42,8 +43,8 @@ class Command(BaseCommand):
                 actor=SYSTEM_ACTOR, cluster=cluster, commands=commands, stop=_ended_by_signals(),
                 pace=Pace(look_s=options["every"], sweep_s=options["sweep"]), say=self.stderr.write,
             )  # fmt: skip
-        except DomainError as error:
-            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+        except (DomainError, FormatError) as error:
+            raise CommandError(f"{describe(error)} {error.remedy}".strip()) from error
 
     def _read_once(self, reader: services.Reader) -> None:
         try:

@@ -27,7 +27,6 @@ from telemetry.services.ingest.feed import Counts, Feed
 _NAMES: Final = ("user", "account", "group", "cluster")
 _COUNTS: Final = ("nodes", "cpus", "gpus", "restarts", "exit_code", "exit_signal")
 _KEY: Final = ("raw_job_id", "submit_s")
-_ATTRIBUTED: Final = ("actor", "actor_method", "actor_confidence", "harness", "session_id", "campaign")
 _SCHEMA: Final = {
     "actor": pl.String, "actor_method": pl.String, "actor_confidence": pl.Float64, "harness": pl.String,
     "session_id": pl.Int64, "campaign": pl.String,
@@ -81,6 +80,7 @@ def part(feed: Feed, columns: Columns, odd: Sequence[tuple[int, Outcome]]) -> tu
         & pl.col("odd").is_null()
         & ~pl.struct(_KEY).is_duplicated()
         & (pl.max_horizontal(_COUNTS) <= rows.NO_NUMBER_ABOVE)
+        & _fit_times()
     )
     jobs = jobs.with_columns(simple=simple & _fit_names(jobs, feed.cluster) & ~find_suspects(jobs, columns))
     others = jobs.filter(~pl.col("simple")).drop("simple", "odd")
@@ -90,13 +90,18 @@ def part(feed: Feed, columns: Columns, odd: Sequence[tuple[int, Outcome]]) -> tu
     return Plain(kept, columns), [outcome for _, outcome in sorted(rest, key=lambda each: each[0])]
 
 
+def _fit_times() -> pl.Expr:
+    """Say of jobs that ended whether `rows.find_fault` lets their times pass."""
+    start, end = pl.when("started").then("start_s"), pl.col("end_s")
+    longest = pl.coalesce(end - start + DAY_S, rows.LONGEST_S)
+    return (pl.min_horizontal("submit_s", start, end) >= rows.EARLIEST_S) & (pl.col("elapsed_s") <= longest)
+
+
 def _fit_names(jobs: pl.DataFrame, cluster: Cluster) -> pl.Series:
     """Say of each job whether its cluster is ours and its names may be kept."""
     distinct = jobs.select(_NAMES).unique()
     fit = [
-        rows.find_fault(JobRecord(0, "", user, "", 0, account=account, group=group, cluster=named), cluster.name)
-        is None
-        for user, account, group, named in distinct.iter_rows()
+        rows.find_misnamed(*names, named=named, cluster=cluster.name) is None for *names, named in distinct.iter_rows()
     ]
     table = distinct.with_columns(pl.Series("fit", fit, dtype=pl.Boolean))
     return jobs.select(_NAMES).join(table, on=_NAMES, how="left", maintain_order="left")["fit"]

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Final
 
 from telemetry.engine.slurm.lines import Source
 from telemetry.engine.slurm.records import JobRecord, Outcome
+from telemetry.engine.slurm.sacct_json import SacctJsonReader
 from telemetry.engine.slurm.sacct_text import SacctReader
 from telemetry.engine.slurm.xdmod_text import XdmodReader
 
 if TYPE_CHECKING:
     from telemetry.engine.slurm.bulk import Block
 
-FORMATS: Final = ("sacct", "xdmod")
+FORMATS: Final = ("sacct", "sacct-json", "xdmod")
 RECORDS: Final = "records"  # records that came as objects, not as text
 CHUNK_ROWS: Final = 2000
 # A long line that was set aside counts for many rows, so that a chunk of them stays small in memory.
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
 
-Reader = SacctReader | XdmodReader
+Reader = SacctReader | SacctJsonReader | XdmodReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ def open_reader(source: Source, *, format: str, place: Place, now_s: int) -> Rea
     """Return the reader of a format on a stream that stands at `place.offset`. Errors: `FormatError`."""
     if format == "xdmod":
         return XdmodReader(source, now_s=now_s, start_line=place.line, offset=place.offset)
-    header = place.header or None
-    return SacctReader(source, now_s=now_s, header=header, start_line=place.line, offset=place.offset)
+    kind = SacctJsonReader if format == "sacct-json" else SacctReader
+    return kind(source, now_s=now_s, header=place.header or None, start_line=place.line, offset=place.offset)
 
 
 def cut_blocks(source: Source, *, place: Place, now_s: int, rows: int) -> Iterator[Chunk]:

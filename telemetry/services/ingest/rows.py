@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connection
 
+from portal.core import clock
 from telemetry.engine.attribution import Attribution
 from telemetry.engine.redaction import is_secretless
 from telemetry.engine.reports import Known
 from telemetry.engine.slurm.records import JobRecord
 from telemetry.engine.touched import Footprint
+from telemetry.engine.usage import DAY_S
 from telemetry.services.attribution import OWN_CAMPAIGN
 from telemetry.services.ingest.quarantine import OTHER_CLUSTER
 
@@ -51,6 +53,8 @@ _IDS_A_QUERY: Final = 5000
 NO_NUMBER_ABOVE: Final = 2**31 - 1  # of columns of 32 bits
 NO_LONG_ABOVE: Final = 2**63 - 1
 NAME_LENGTH: Final = 64
+EARLIEST_S: Final = 946_684_800  # 2000-01-01 UTC: Slurm is younger
+LONGEST_S: Final = 10**9
 
 
 def find_known(cluster_id: int, raw_ids: Iterable[int]) -> dict[Key, Known]:
@@ -111,22 +115,47 @@ def insert_frame(frame: "pl.DataFrame") -> None:
 
 def find_fault(record: JobRecord, cluster: str) -> tuple[str, str] | None:
     """Say why a record is no row of `cluster`: a reason's code and its words; None where it is one."""
-    if record.cluster and record.cluster != cluster and (other := _find_other(record.cluster, cluster)):
-        return OTHER_CLUSTER, other
-    if misfit := _find_misnamed(record.user, record.account, record.group) or _find_misfit(record):
+    if misnamed := find_misnamed(record.user, record.account, record.group, named=record.cluster, cluster=cluster):
+        return misnamed
+    if misfit := _find_misfit(record):
         return "out_of_range", misfit
-    return None
+    return _find_mistimed(record)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)  # names repeat
+def find_misnamed(*names: str, named: str, cluster: str) -> tuple[str, str] | None:
+    """Say why user, account and group of a record of the cluster `named` cannot be kept for `cluster`."""
+    if named and named != cluster and (other := _find_other(named, cluster)):
+        return OTHER_CLUSTER, other
+    if max(map(len, names)) > NAME_LENGTH:
+        return "out_of_range", f"A user, account or group of more than {NAME_LENGTH} characters"
+    secretless = all(map(is_secretless, names))
+    return None if secretless else ("out_of_range", "A user, account or group that looks like a secret")
+
+
 def _find_other(named: str, cluster: str) -> str:
     """Say that a record names another cluster than it was sent for; Slurm takes names in any case for the same."""
-    if named.lower() == cluster.lower():
+    if named.isascii() and named.lower() == cluster.lower():  # the Kelvin sign becomes a k
         return ""
+    shown = (named if named.isprintable() else ascii(named))[:NAME_LENGTH]
     return (
-        f"The record is of cluster {named[:NAME_LENGTH]}, not of {cluster}. Send it again for cluster "
-        f"{named[:NAME_LENGTH]}, or leave the Cluster column out."
+        f"The record is of cluster {shown}, not of {cluster}. Send it again for cluster {shown}, or leave the Cluster "
+        "column out."
     )
+
+
+def _find_mistimed(record: JobRecord) -> tuple[str, str] | None:
+    """Say which time of a record cannot be: each day on which a job ran is computed anew, and Slurm knows no others."""
+    start, until = start_of(record), usage_end_of(record)
+    first = record.submit_s if start is None else min(record.submit_s, start)
+    if first < EARLIEST_S or (until is not None and until < EARLIEST_S):
+        return "past_date", "Submitted, started or ended before 2000: is the clock wrong?"
+    if until is not None and until > clock.now_s() + DAY_S:
+        return "future_date", "Ran until more than a day from now: is the clock or zone wrong?"
+    longest = LONGEST_S if start is None or until is None else until - start + DAY_S
+    if record.elapsed_s > longest:
+        return "out_of_range", "Ran longer than from its start to its end"
+    return None
 
 
 def _find_misfit(record: JobRecord) -> str:
@@ -142,13 +171,6 @@ def _find_misfit(record: JobRecord) -> str:
         record.cancelled_by_uid or 0,
     )  # fmt: skip
     return f"A number above {NO_LONG_ABOVE}" if longs > NO_LONG_ABOVE else ""
-
-
-@lru_cache(maxsize=4096)  # names repeat
-def _find_misnamed(*names: str) -> str:
-    if max(map(len, names)) > NAME_LENGTH:
-        return f"A user, account or group of more than {NAME_LENGTH} characters"
-    return "" if all(map(is_secretless, names)) else "A user, account or group that looks like a secret"
 
 
 def usage_end_of(record: JobRecord) -> int | None:

@@ -1,7 +1,6 @@
 """Ingest of what was posted: the body becomes rows with its batch, and a worker on any host works through it."""
 
 import hashlib
-import re
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
@@ -17,7 +16,7 @@ from portal.core.actors import ActorRef
 from portal.core.errors import Invalid, TooLarge
 from principals.actors import SYSTEM_ACTOR, Actor
 from principals.models import Cluster, ServiceAccount, User
-from principals.services import ensure_cluster
+from principals.services import ensure_cluster, require_cluster_name
 from telemetry import permissions, tasks
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.models import IngestBatch, IngestPayload
@@ -31,7 +30,6 @@ log = structlog.get_logger(__name__)
 
 PIECE_BYTES: Final = 1024 * 1024
 SENT_AGAIN_AFTER: Final = timedelta(seconds=10)
-_CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,40}\Z")
 _FIRST_BYTES: Final = 1024
 
 
@@ -68,11 +66,7 @@ def accept_upload(
 
 def require_cluster(actor: Actor, kind: str, name: str) -> Cluster:
     """Return the cluster that `actor` feeds, made on first use. Errors: `Invalid`, `NotAllowed`."""
-    if not _CLUSTER_NAME.match(name):
-        raise Invalid(
-            "A cluster's name has 1 to 40 letters, digits, - and _.", code="cluster_name_invalid",
-            remedy="Name the cluster as Slurm's ClusterName does.",
-        )  # fmt: skip
+    require_cluster_name(name)
     permissions.require_feed(actor, kind, name)
     return ensure_cluster(name)
 

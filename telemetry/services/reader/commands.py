@@ -9,14 +9,20 @@ from datetime import UTC, datetime
 from typing import Final
 
 from portal.core.errors import DomainError
+from telemetry.engine.redaction import redact_raw
 from telemetry.engine.slurm.columns import COMMAND
+from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.inventory import Association, Node, Partition, Qos, Reading, sacctmgr_text, scontrol_text
 from telemetry.engine.slurm.queue import FORMAT, Queue, read_queue
 from telemetry.engine.slurm.statistics import Statistics, read_statistics
+from telemetry.services.ingest.feed import redaction_key
+from telemetry.services.reader.running import TooMuch, run_within
 
 TIMEOUT_S: Final = 60.0
 # On one command line: the kernel takes megabytes, slurmdbd is asked for no more than it answers at once.
 IDS_A_CALL: Final = 500
+MOST_BYTES: Final = 256 * 1024 * 1024  # of an answer, which is read whole: a hundred thousand records and more
+_SHOWN: Final = 300
 _COLUMNS: Final = COMMAND.partition("--format=")[2]
 
 
@@ -26,12 +32,19 @@ class SlurmUnavailable(DomainError):
     status, title, code = 503, "Slurm does not answer", "slurm_unavailable"
 
 
+def describe(error: DomainError | FormatError) -> str:
+    """Return what went wrong as one line to show and keep: what a command printed may be a secret, or move a cursor."""
+    text, _ = redact_raw(error.detail, key=redaction_key(), keep=_SHOWN)
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
 @dataclass
 class Commands:
     """The commands of one Slurm. `calls` counts what was asked of its daemons, `busy_s` how long they took."""
 
     environment: dict[str, str] = field(default_factory=dict)
     timeout_s: float = TIMEOUT_S
+    most_bytes: int = MOST_BYTES
     calls: int = 0
     busy_s: float = 0.0
 
@@ -85,27 +98,36 @@ class Commands:
         began = time.monotonic()
         self.calls += 1
         try:
-            ran = subprocess.run(
-                command, env=self._environment(), capture_output=True, timeout=self.timeout_s, check=False,
-                stdin=subprocess.DEVNULL,
-            )  # fmt: skip
-        except FileNotFoundError:
-            raise SlurmUnavailable(
-                f"This host has no {command[0]}.", code="slurm_missing", remedy="Install Slurm's client commands."
-            ) from None
-        except subprocess.TimeoutExpired:
-            raise SlurmUnavailable(
-                f"{command[0]} took more than {self.timeout_s:.0f} s.", code="slurm_slow",
-                remedy="Look at the load of slurmctld and slurmdbd (sdiag).",
-            ) from None  # fmt: skip
+            ran = run_within(
+                command, environment=self._environment(), timeout_s=self.timeout_s, most_bytes=self.most_bytes
+            )
+        except (OSError, subprocess.TimeoutExpired, TooMuch) as error:
+            raise self._explain(command[0], error) from None
         finally:
             self.busy_s += time.monotonic() - began
-        complaint = ran.stderr.decode(errors="replace").strip()
+        complaint = ran.complaint.decode(errors="replace").strip()
         # An empty answer with a warning is no empty queue, and half an answer is no answer.
-        if ran.returncode or complaint:
-            first = complaint.splitlines()[0][:200] if complaint else f"it ended with {ran.returncode}"
+        if ran.status or complaint:
+            first = complaint.splitlines()[0] if complaint else f"it ended with {ran.status}"
             raise SlurmUnavailable(f"{command[0]}: {first}", remedy="Look at slurmctld and slurmdbd.")
-        return ran.stdout
+        return ran.out
+
+    def _explain(self, name: str, error: Exception) -> SlurmUnavailable:
+        if isinstance(error, subprocess.TimeoutExpired):
+            return SlurmUnavailable(
+                f"{name} took more than {self.timeout_s:.0f} s.", code="slurm_slow",
+                remedy="Look at the load of slurmctld and slurmdbd (sdiag).",
+            )  # fmt: skip
+        if isinstance(error, TooMuch):
+            return SlurmUnavailable(
+                f"{name} printed more than {self.most_bytes} bytes.", code="slurm_too_much",
+                remedy=f"Look at what {name} is on this host.",
+            )  # fmt: skip
+        if isinstance(error, FileNotFoundError):
+            words, remedy = f"This host has no {name}.", "Install Slurm's client commands."
+            return SlurmUnavailable(words, code="slurm_missing", remedy=remedy)
+        words = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        return SlurmUnavailable(f"{name} cannot be run: {words}.", code="slurm_missing", remedy=f"Look at {name}.")
 
     def _environment(self) -> dict[str, str]:
         """Return the environment without what would change how times and columns are written."""

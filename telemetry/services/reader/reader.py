@@ -89,11 +89,12 @@ class Reader:
         Errors: as `look`; what was read is stored, and the next sweep goes on there.
         """
         now, row = clock.now(), self.row
-        since = row.swept_until or now - FIRST_SWEEP
+        # A clock that was ahead and was put right has left times that are yet to come.
+        since = min(row.swept_until or now - FIRST_SWEEP, now)
         for start, end in _slices(since - OVERLAP, now):
             self._sweep_slice(start, end, now)
             self._note(swept_until=max(end, since))
-        if row.deep_swept is None or now - row.deep_swept > DEEP_EVERY:
+        if row.deep_swept is None or not timedelta(0) <= now - row.deep_swept <= DEEP_EVERY:
             row.calls, row.busy_s, row.counted = 0, 0.0, now  # counted a day at a time
             for start, end in _slices(now - DEEP, since - OVERLAP):
                 self._sweep_slice(start, end, now)
@@ -120,7 +121,8 @@ class Reader:
         with transaction.atomic():
             row = SlurmReader.objects.select_for_update(no_key=True).get(pk=self.row.pk)
             before = None
-            if row.counters_since is not None and row.counters_read and now - row.counters_read < SILENCE:
+            silence = now - row.counters_read if row.counters_read else SILENCE
+            if row.counters_since is not None and timedelta(0) <= silence < SILENCE:
                 before = Statistics(row.counters_since, {user: Asked(*both) for user, both in row.counters.items()})
             asked, day = asked_between(before, after), now.astimezone(UTC).date()
             with connection.cursor() as cursor:

@@ -13,7 +13,7 @@ from principals.models import Cluster
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.models import InventoryReading
 from telemetry.services import rollups
-from telemetry.services.reader.commands import TIMEOUT_S, Commands
+from telemetry.services.reader.commands import TIMEOUT_S, Commands, describe
 from telemetry.services.reader.reader import Reader, ReaderStopped
 
 LEASE_S: Final = 3 * TIMEOUT_S  # renewed before each call, which takes no longer than a third of it
@@ -95,8 +95,9 @@ def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str]
                 _take_inventory(reader, round_, say)
             except (DomainError, FormatError) as error:
                 failures += 1
-                reader.fail(error.detail)
-                say(f"{error.detail} Trying again.")
+                problem = describe(error)
+                reader.fail(problem)
+                say(f"{problem} Trying again.")
             rollups.refresh(cluster=reader.cluster)
             pause_s = _pause_s(pace, took_s=time.monotonic() - began, failures=failures)
             if pause_s > CLOSED_AFTER_S:

@@ -1,0 +1,67 @@
+"""One command of the host, within limits: of time, of what it prints, of what it leaves behind."""
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_PIECE_BYTES: Final = 1024 * 1024
+
+
+class TooMuch(Exception):
+    """A command printed more than it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended, and what it printed."""
+
+    status: int
+    out: bytes
+    complaint: bytes
+
+
+def run_within(command: Sequence[str], *, environment: dict[str, str], timeout_s: float, most_bytes: int) -> Ran:
+    """Run a command to its end; past a limit it is killed with all that it started (sites wrap Slurm's in scripts).
+
+    Errors: `subprocess.TimeoutExpired`, `TooMuch`, `OSError` where it cannot be started.
+    """
+    deadline = time.monotonic() + timeout_s
+    process = subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
+    with process:
+        try:
+            out, complaint = _read(process, deadline, most_bytes)
+            return Ran(process.wait(max(0.01, deadline - time.monotonic())), out, complaint)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
+def _read(process: subprocess.Popen[bytes], deadline: float, most_bytes: int) -> tuple[bytes, bytes]:
+    """Return what a process prints until it closes both its outputs."""
+    pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe is not None]
+    printed = {pipe.fileno(): bytearray() for pipe in pipes}
+    with selectors.DefaultSelector() as selector:
+        for number in printed:
+            selector.register(number, selectors.EVENT_READ)
+        while selector.get_map():
+            if (left := deadline - time.monotonic()) <= 0:
+                raise subprocess.TimeoutExpired(process.args, 0)
+            for key, _ in selector.select(left):
+                piece = os.read(key.fd, _PIECE_BYTES)
+                if not piece:
+                    selector.unregister(key.fd)
+                printed[key.fd] += piece
+                if len(printed[key.fd]) > most_bytes:
+                    raise TooMuch
+    out, complaint = (bytes(text) for text in printed.values())
+    return out, complaint

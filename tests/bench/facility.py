@@ -1,0 +1,119 @@
+"""How fast a whole facility's log comes into PostgreSQL: `make bench-facility [ROWS=] [FILE=]` prints JSON lines.
+
+One run, one server of its own in a temporary folder: first the bare `COPY` of the same file into a table of one text
+column without an index, then our ingest: attributed, indexed, and after it the rollups.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.support.services import postgres
+from tests.telemetry.engine.sacct_texts import many_rows
+
+ROWS = 500_000
+GOAL_RATIO = {7_000_000: 4.0, 0: 7.0}  # by size: a small bare COPY is disproportionately fast
+GOAL_PEAK_MB = 500
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--file", type=Path, help="a sacct -P file instead of a generated one")
+    parser.add_argument("--child", type=Path)
+    options = parser.parse_args()
+    if options.child:
+        return _child(options.child)
+    with tempfile.TemporaryDirectory(prefix="gatehouse-facility-") as name:
+        folder = Path(name)
+        path = options.file or _write(folder / "jobs.sacct", options.rows)
+        with postgres(folder) as url:
+            if url is None:
+                print("PostgreSQL is not installed: nothing was measured.", file=sys.stderr)  # noqa: T201
+                return 1
+            copied = _copy(url, path)
+            environment = os.environ | {
+                "DATABASE_URL": url, "GATEHOUSE_DATA": name, "GATEHOUSE_PROFILE": "embedded", "LOG_LEVEL": "ERROR",
+            }  # fmt: skip
+            command = [sys.executable, "-m", "tests.bench.facility", "--child", str(path)]
+            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, text=True)
+    result = json.loads(done.stdout.splitlines()[-1])
+    ratio = result["seconds"] / copied
+    goal = next(limit for size, limit in GOAL_RATIO.items() if result["rows"] >= size)
+    print(  # noqa: T201
+        json.dumps(
+            {"benchmark": "facility", "python": platform.python_version()}
+            | result
+            | {"copy_seconds": round(copied, 2), "ratio_to_copy": round(ratio, 1)}
+            | {"goal_met": ratio <= goal and result["peak_mb"] < GOAL_PEAK_MB}
+        )
+    )
+    return 0
+
+
+def _write(path: Path, rows: int) -> Path:
+    with path.open("wb") as file:
+        file.writelines(many_rows(rows))
+    return path
+
+
+def _copy(url: str, path: Path) -> float:
+    import psycopg
+
+    with psycopg.connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE bare_copy (line text)")
+        start = time.perf_counter()
+        with path.open("rb") as file, cursor.copy("COPY bare_copy FROM STDIN (FORMAT csv, DELIMITER E'\\x01')") as copy:
+            while part := file.read(1 << 20):
+                copy.write(part)
+        connection.commit()
+        spent = time.perf_counter() - start
+        cursor.execute("DROP TABLE bare_copy")
+    return spent
+
+
+def _child(path: Path) -> int:
+    os.environ["DJANGO_SETTINGS_MODULE"] = "portal.settings"
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    from principals.actors import SYSTEM_ACTOR
+    from principals.services import ensure_cluster
+    from telemetry import services
+    from telemetry.services import rollups
+    from tests.bench.ingest import declared_sessions
+
+    call_command("migrate", verbosity=0)
+    cluster = ensure_cluster("bench")
+    services.declare_sessions(actor=SYSTEM_ACTOR, cluster=cluster, sessions=list(declared_sessions()))
+    at, catch_up = [], rollups.catch_up
+
+    def timed(**kwargs: object) -> bool:
+        at.append(time.perf_counter())
+        return catch_up(**kwargs)  # type: ignore[arg-type]
+
+    rollups.catch_up = timed  # type: ignore[assignment]
+    start = time.perf_counter()
+    with path.open("rb") as stream:
+        batch = services.ingest_file(actor=SYSTEM_ACTOR, cluster=cluster, stream=stream, format="sacct")
+    seconds = time.perf_counter() - start
+    result = {
+        "rows": batch.total_rows, "created": batch.created_rows, "rejected": batch.rejected_rows,
+        "seconds": round(seconds, 1), "ingest_seconds": round(at[0] - start, 1),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }  # fmt: skip
+    print(json.dumps(result))  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
