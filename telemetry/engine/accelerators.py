@@ -75,3 +75,10 @@ def identify(name: str, memory_bytes: int | None = None) -> Accelerator | None:
         return near if near is not None and memory_bytes > near.memory_bytes * _WHOLE_FROM else None
     named = [one for one in found if f"{one.memory_gib}gb" in words] if len(found) > 1 else found
     return named[0] if named else None
+
+
+def smallest_of(name: str) -> Accelerator | None:
+    """Return the model of that name, of several sizes the smallest: what fits it fits them all."""
+    words = "".join(letter if letter.isalnum() else " " for letter in name.lower()).split()
+    found = [one for one in ACCELERATORS if any(word in words for word in one.words)]
+    return identify(name) or min(found, key=lambda one: one.memory_gib, default=None)
