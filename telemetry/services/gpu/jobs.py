@@ -1,7 +1,7 @@
 """Jobs that readings speak of, and what those readings come to for each job."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from principals.models import Cluster
@@ -29,17 +29,18 @@ class JobFinder:
         return before[-1] if before else None
 
 
-def sum_up_jobs(cluster: Cluster, job_ids: Collection[int]) -> None:
-    """Make the row of each of these jobs anew from its readings, in the caller's transaction: four queries."""
-    if not job_ids:
+def sum_up_jobs(cluster: Cluster, rows: Iterable[JobGpu]) -> None:
+    """Make the rows of jobs anew from all their readings, in the caller's transaction: three queries."""
+    gpus: dict[int, list[JobGpu]] = defaultdict(list)
+    for row in rows:
+        if row.job_id is not None:
+            gpus[row.job_id].append(row)
+    if not gpus:
         return
-    rows: dict[int, list[JobGpu]] = defaultdict(list)
-    for row in JobGpu.objects.filter(job__in=job_ids):
-        rows[row.job_id or 0].append(row)
-    types = dict(Job.objects.filter(pk__in=rows).values_list("pk", "extra"))
+    extras = dict(Job.objects.filter(pk__in=gpus).values_list("pk", "extra"))
     among = accelerators_of(cluster)
     JobGpuUse.objects.bulk_create(
-        [_use_of(job_id, gpus, types.get(job_id, {}), among) for job_id, gpus in rows.items()],
+        [_use_of(job_id, own, extras.get(job_id, {}), among) for job_id, own in gpus.items()],
         update_conflicts=True, unique_fields=["job"], update_fields=_MADE,
     )  # fmt: skip
 

@@ -87,12 +87,12 @@ class _Slice:
         self.changed: dict[int, JobGpu] = {}
 
     def store(self) -> list[GpuOutcome]:
-        """Judge the readings in their order, then write: at most eight queries, whatever their number."""
+        """Judge the readings in their order, then write: at most seven queries, whatever their number."""
         results = [self._judge(reading, job) for reading, job in zip(self.readings, self.jobs, strict=True)]
         JobGpu.objects.bulk_create(self.new, batch_size=SLICE)
         JobGpu.objects.bulk_update(self.changed.values(), _WRITTEN)
-        touched = (*self.new, *self.changed.values())
-        sum_up_jobs(self.cluster, {row.job_id for row in touched if row.job_id is not None})
+        touched = {row.job_id for row in (*self.new, *self.changed.values())}
+        sum_up_jobs(self.cluster, (row for row in self.rows.values() if row.job_id in touched))
         return results
 
     def _judge(self, reading: GpuReading, job: int | None) -> GpuOutcome:

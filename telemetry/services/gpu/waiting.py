@@ -62,5 +62,5 @@ def _adopt(cluster: Cluster, rows: list[JobGpu]) -> int:
         adopted.append(row)
     JobGpu.objects.filter(pk__in=gone).delete()
     JobGpu.objects.bulk_update(adopted, ["job"])
-    sum_up_jobs(cluster, {row.job_id for row in adopted if row.job_id is not None})
+    sum_up_jobs(cluster, JobGpu.objects.filter(job__in={row.job_id for row in adopted}))
     return sum(job is not None for _, job in found)
