@@ -62,12 +62,11 @@ _HOURS = (
     Column("stranded", "Stranded GPU-hours", Unit.GPU_HOURS, adds_up=True),
     Column("measured", "Measured GPU-hours", Unit.GPU_HOURS, adds_up=True),
     Column("share", "Stranded", Unit.SHARE),
-    Column("held", "All GPU-hours", Unit.GPU_HOURS, adds_up=True),
 )
 
 
 def _hours(sums: GpuSum) -> tuple[float | None, ...]:
-    return sums.stranded_hours, sums.measured_hours, sums.stranded_share, sums.held_hours
+    return sums.stranded_hours, sums.measured_hours, sums.stranded_share
 
 
 def _stranded(readings: Readings) -> Measured:
@@ -81,10 +80,13 @@ def _stranded(readings: Readings) -> Measured:
 def _groups(filter_name: str, of: Callable[[Readings], GpuGroups]) -> Callable[[Readings], Measured]:
     def measured(readings: Readings) -> Measured:
         groups = of(readings)
-        columns = (*_HOURS, Column("jobs", "Jobs", Unit.JOBS, adds_up=True))
+        columns = (
+            *_HOURS, Column("held", "All GPU-hours", Unit.GPU_HOURS, adds_up=True),
+            Column("jobs", "Jobs", Unit.JOBS, adds_up=True),
+        )  # fmt: skip
         rows = tuple(
             Row(
-                row.key, row.title, (*_hours(row.sums), row.sums.measured_jobs),
+                row.key, row.title, (*_hours(row.sums), row.sums.held_hours, row.sums.measured_jobs),
                 {filter_name: row.key} if row.key else None,
             )
             for row in groups.rows
@@ -99,13 +101,11 @@ def _groups(filter_name: str, of: Callable[[Readings], GpuGroups]) -> Callable[[
 
 def _fits(readings: Readings) -> Measured:
     fits = readings.gpu_fits
-    columns = (
-        Column("jobs", "Jobs", Unit.JOBS, adds_up=True), *_HOURS[1::-1], Column("share", "Stranded", Unit.SHARE)
-    )  # fmt: skip
+    columns = Column("jobs", "Jobs", Unit.JOBS, adds_up=True), _HOURS[0], _HOURS[2]
     rows = tuple(
         Row(
             key, label,
-            (fits[key].jobs, fits[key].measured_hours, fits[key].stranded_hours, fits[key].stranded_share),
+            (fits[key].jobs, fits[key].stranded_hours, fits[key].stranded_share),
             {"gpu_fit": key},
         )
         for key, label in _FITS.items()

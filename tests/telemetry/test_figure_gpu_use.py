@@ -90,8 +90,8 @@ def test_each_actors_shares_are_of_its_own_jobs(scope: Scope) -> None:
 def test_stranded_hours_are_what_neither_dimension_needed(scope: Scope) -> None:
     # Two hours each: stranded 10, 10 and 95 % of agents', 10 and 40 % of people's, all of what is not attributed.
     found = rows("gpu-stranded", scope)
-    assert found["agent"] == (pytest.approx(2.3), 6, pytest.approx(2.3 / 6), 8)
-    assert found["human"][0] == pytest.approx(1.0) and found["unknown"][:3] == (2, 2, 1)
+    assert found["agent"] == (pytest.approx(2.3), 6, pytest.approx(2.3 / 6))
+    assert found["human"][0] == pytest.approx(1.0) and found["unknown"] == (2, 2, 1)
     assert figure("gpu-stranded", scope).value == pytest.approx(5.3)
 
 
