@@ -12,7 +12,7 @@ BASE_PYTHON = $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	&& { echo $$p; break; }; done)
 PYTEST := $(PY) -m pytest -q
 
-.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench clean
+.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility clean
 
 run: $(STAMP)
 	@exec $(PY) manage.py run
@@ -68,6 +68,9 @@ format: $(DEV_STAMP)
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 	git ls-files -z -- 'templates/*.html' | xargs -0 -r $(VENV)/bin/djade --target-version 5.2
+
+bench-facility: $(DEV_STAMP)
+	@$(PY) -m tests.bench.facility $(if $(ROWS),--rows $(ROWS)) $(if $(FILE),--file $(FILE))
 
 bench: $(DEV_STAMP)
 	@$(PY) -m tests.bench.ingest

@@ -8,8 +8,11 @@ if __name__ == "__main__":
     from django.core.management import execute_from_command_line
     from django.db import OperationalError, ProgrammingError
 
+    from portal.cli.output import writing_carefully
+
     try:
-        execute_from_command_line(sys.argv)
+        with writing_carefully():
+            execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(f"Error: {error}")
     except (OperationalError, ProgrammingError) as error:

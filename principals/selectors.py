@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from principals.engine import tiers
 from principals.models import Agent, AgentApproval, AgentSession, Hold
@@ -10,10 +10,19 @@ from principals.models import Agent, AgentApproval, AgentSession, Hold
 
 def holds_on_agent(agent: Agent) -> QuerySet[Hold]:
     """Return the holds in force that stop an agent: on itself, its owner or its lab."""
-    return Hold.objects.in_force().filter(
-        Q(subject_kind="agent", subject_id=agent.pk)
-        | Q(subject_kind="user", subject_id=agent.owner_id)
-        | Q(subject_kind="lab", subject_id=agent.lab_id)
+    return Hold.objects.in_force().filter(_on(agent.pk, agent.owner_id, agent.lab_id))
+
+
+def has_hold() -> Exists:
+    """Say in a query of agents whether a hold in force stops each."""
+    return Exists(Hold.objects.in_force().filter(_on(OuterRef("pk"), OuterRef("owner_id"), OuterRef("lab_id"))))
+
+
+def _on(agent_id: int | OuterRef, owner_id: int | OuterRef, lab_id: int | OuterRef) -> Q:
+    return (
+        Q(subject_kind="agent", subject_id=agent_id)
+        | Q(subject_kind="user", subject_id=owner_id)
+        | Q(subject_kind="lab", subject_id=lab_id)
     )
 
 

@@ -9,20 +9,18 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 
-from policies.engine.trials import WINDOW_S, TrialLimits
+from policies.engine.trials import RECEIPT_LENGTH, RECEIPT_LETTERS, RECEIPT_PREFIX, WINDOW_S, TrialLimits
 from portal.core import clock
 from principals.actors import Actor
 from principals.models import Agent, Cluster, Lab, User
 from telemetry.models import Job
 
-_RECEIPT_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that is taken for another
-RECEIPT_LENGTH = 12
 _DEFAULTS = TrialLimits()
 
 
 def new_receipt() -> str:
     """Return a receipt nobody can guess: `trl_` and twelve letters, 59 bits."""
-    return "trl_" + "".join(secrets.choice(_RECEIPT_LETTERS) for _ in range(RECEIPT_LENGTH))
+    return RECEIPT_PREFIX + "".join(secrets.choice(RECEIPT_LETTERS) for _ in range(RECEIPT_LENGTH))
 
 
 def _limit(default: float, *, low: int = 0, high: int) -> "models.PositiveIntegerField[int, int]":

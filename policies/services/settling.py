@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
 from policies import events
+from policies.engine.trials import RECEIPT_PREFIX, receipts_in
 from policies.models import TrialGrant, TrialRefusal
 from policies.services.trials import tell
 from portal.core import audit, clock
@@ -31,10 +33,11 @@ class Settled:
 def settle_trials() -> Settled:
     """Match jobs to receipts, expire the rest, delete refusals past their term. Doing it twice changes nothing.
 
-    A job is a trial's when it ran on its cluster under its person's login, in its lab and QoS, and was submitted
-    while the receipt was valid; jobs and receipts are paired oldest first. Without a QoS of its own nothing tells a
-    trial from another job, and its receipts only expire. A job that came in spite of a cancellation charges the
-    receipt again.
+    A job is a trial's when it ran on its cluster under its person's login, in its lab, was submitted while the receipt
+    was valid, and names the receipt in its comment; the first such job is. A job that names none is a trial's when it
+    ran in its QoS, jobs and receipts paired oldest first; one that names another receipt, or several, is not. Without a
+    QoS of its own nothing but the comment tells a trial from another job. A job that came in spite of a cancellation
+    charges the receipt again.
     """
     used = sum(_match(chunk) for chunk in _chunks())
     now = clock.now()
@@ -51,7 +54,7 @@ def settle_trials() -> Settled:
 
 
 def _chunks() -> Iterable[list[TrialGrant]]:
-    waiting = TrialGrant.objects.filter(job=None, valid_until__gt=clock.now() - LATE).exclude(qos="")
+    waiting = TrialGrant.objects.filter(job=None, valid_until__gt=clock.now() - LATE)
     # Cancelled ones last: a job belongs to a receipt that stands before it belongs to one that was given back.
     for wanted in (waiting.charged(), waiting.filter(state=TrialGrant.State.CANCELLED)):
         pks = list(wanted.order_by("granted_at", "pk").values_list("pk", flat=True))
@@ -61,27 +64,45 @@ def _chunks() -> Iterable[list[TrialGrant]]:
 
 
 def _match(grants: list[TrialGrant]) -> int:
-    jobs = list(
-        Job.objects.filter(
-            trial=None, lab_id__in={grant.lab_id for grant in grants}, qos__in={grant.qos for grant in grants},
-            submit__gte=min(grant.granted_at for grant in grants),
-            submit__lte=max(grant.valid_until for grant in grants),
-        ).select_related("cluster_user").order_by("submit", "pk")
-    )  # fmt: skip
+    named, unnamed = _candidates(grants)
     matched = 0
     with transaction.atomic():
         for grant in grants:
-            job = next((job for job in jobs if _is_of(job, grant)), None)
+            job = next((job for job in named.get(grant.public_id, ()) if _is_of(job, grant)), None)
+            if job is None and grant.qos:
+                job = next((job for job in unnamed if job.qos == grant.qos and _is_of(job, grant)), None)
             if job is not None and grant.move(old=grant.state, new=TrialGrant.State.USED, job=job):
-                jobs.remove(job)
+                if job in unnamed:
+                    unnamed.remove(job)
                 tell(grant, events.TRIAL_USED)
                 matched += 1
     return matched
 
 
+def _candidates(grants: list[TrialGrant]) -> tuple[dict[str, list[Job]], list[Job]]:
+    """Return the jobs that may be of some receipts, oldest first: by the receipt they name, and those without one."""
+    in_qos = Q(qos__in={grant.qos for grant in grants if grant.qos})
+    jobs = Job.objects.filter(
+        in_qos | Q(extra__Comment__icontains=RECEIPT_PREFIX),
+        trial=None, lab_id__in={grant.lab_id for grant in grants},
+        cluster_user__user_id__in={grant.user_id for grant in grants},
+        submit__gte=min(grant.granted_at for grant in grants).replace(microsecond=0),
+        submit__lte=max(grant.valid_until for grant in grants),
+    ).select_related("cluster_user").order_by("submit", "pk")  # fmt: skip
+    named: dict[str, list[Job]] = {}
+    unnamed = []
+    for job in jobs:
+        receipts = receipts_in(str(job.extra.get("Comment", "")))
+        if not receipts:
+            unnamed.append(job)
+        elif len(receipts) == 1:
+            named.setdefault(min(receipts), []).append(job)
+    return named, unnamed
+
+
 def _is_of(job: Job, grant: TrialGrant) -> bool:
     return (
-        (job.cluster_id, job.lab_id, job.qos) == (grant.cluster_id, grant.lab_id, grant.qos)
+        (job.cluster_id, job.lab_id) == (grant.cluster_id, grant.lab_id)
         and job.cluster_user.user_id == grant.user_id
         # Slurm's times are whole seconds.
         and grant.granted_at.replace(microsecond=0) <= job.submit <= grant.valid_until

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from portal.cli import me
+from portal.cli.output import writing_carefully
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -17,8 +18,9 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand; return 0, 1 when the portal refused, 2 when it could not be reached or asked."""
-    options = build_parser().parse_args(arguments)
-    status: int = options.run(options)
+    with writing_carefully():
+        options = build_parser().parse_args(arguments)
+        status: int = options.run(options)
     return status
 
 

@@ -68,6 +68,8 @@ def logging_config(level: str) -> dict[str, Any]:
             "django.server": {"level": "WARNING"},
             # Every answer is logged with its status already (at INFO below 500); here only faults say why.
             "django.request": {"level": "ERROR"},
-            "uvicorn.access": {"level": "WARNING"},
+            # Uvicorn brings handlers of its own form; what it says goes the way of all else.
+            "uvicorn": {"handlers": [], "propagate": True, "level": level},
+            "uvicorn.access": {"handlers": [], "propagate": True, "level": "WARNING"},
         },
     }

@@ -65,6 +65,17 @@ def share_of(part: Number | None, whole: Number | None) -> float | None:
     return float(part) / float(whole)
 
 
+def on_days(some: int, days: int, what: str = "") -> str:
+    """Write on how many of some days: on 21 of 30 days, on all 30 days, on no day, on the one day; `what` follows."""
+    if days == 0 or some == 0:
+        said = "no day"
+    elif days == 1:
+        said = "the one day"
+    else:
+        said = f"all {days:,} days" if some == days else f"{some:,} of {days:,} days"
+    return f"on {said} {what}".rstrip()
+
+
 def signed(value: Number | None, places: int | None = None) -> str:
     """Write a change with its sign: +610, −14, 0."""
     text = count(value, places)

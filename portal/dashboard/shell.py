@@ -1,7 +1,7 @@
 """What the frame around every page shows: who may go where, what waits there, how old the data is.
 
 Apps stand below the portal and cannot be asked by name, so the portal registers a callable for each number
-(`register_count`), for the age of the data (`register_data_age`) and for a person's labs (`register_labs`).
+(`register_count`), for when the sources were heard (`register_last_heard`) and for a person's labs (`register_labs`).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Count:
 
 
 @dataclass(frozen=True)
-class DataAge:
-    """The age of the data in words ("Data 4 s old, all sources current") and its state: current, late or down."""
+class LastHeard:
+    """When a source was last heard, in words ("Last heard 4 s ago, all sources current"), and current, late or down."""
 
     text: str
     state: str = "current"
@@ -107,7 +107,7 @@ MEMBER_NAV = (
 )
 
 _counts: dict[str, Callable[[Any], Count | int | None]] = {}
-_age: list[Callable[[], DataAge | None]] = []
+_heard: list[Callable[[], LastHeard | None]] = []
 _labs: list[Callable[[Any], Iterable[Any]]] = []
 _demo: list[Callable[[], bool]] = []
 
@@ -117,9 +117,9 @@ def register_count(name: str, provider: Callable[[Any], Count | int | None]) -> 
     _counts[name] = provider
 
 
-def register_data_age(provider: Callable[[], DataAge | None]) -> None:
-    """Let `provider()` say how old the data is; the last one registered wins."""
-    _age[:] = [provider]
+def register_last_heard(provider: Callable[[], LastHeard | None]) -> None:
+    """Let `provider()` say when the sources were last heard; the last one registered wins."""
+    _heard[:] = [provider]
 
 
 def register_labs(provider: Callable[[Any], Iterable[Any]]) -> None:
@@ -225,9 +225,9 @@ class Shell:
         """Return the person's labs."""
         return list(_labs[0](self.user)) if _labs else []
 
-    def data_age(self) -> DataAge | None:
-        """Return how old the data is, or None where nobody measures it."""
-        return _age[0]() if _age else None
+    def last_heard(self) -> LastHeard | None:
+        """Return when the sources were last heard, or None where none was."""
+        return _heard[0]() if _heard else None
 
     def urls(self) -> dict[str, str | None]:
         """Return the addresses the frame links to; the entry is None while nobody serves it."""

@@ -8,7 +8,7 @@ from django.core.cache import cache
 from policies import selectors as policy_selectors
 from portal.dashboard import shell
 from portal.dashboard.formats import duration
-from portal.dashboard.shell import Count, DataAge
+from portal.dashboard.shell import Count, LastHeard
 from principals import selectors
 from principals.models import Agent, AgentApproval, Cluster, Lab, LabMembership, User
 from principals.permissions import MANAGING_ROLES, actor_for_user
@@ -44,21 +44,23 @@ def agents_of_own_labs(user: User) -> int:
     return asked.exclude(approvals__kind=AgentApproval.Kind.LAB).count()
 
 
-def data_age() -> DataAge | None:
-    """Say how old the newest data is, and which source is late."""
+def last_heard() -> LastHeard | None:
+    """Say when a source was last heard, or which one is late. How old its records are is another matter."""
     heard = [source for source in sources() if source.age_s is not None]
     if not heard:
         return None
     behind = [source for source in heard if source.state in (SourceState.LATE, SourceState.DOWN)]
     if behind:
         worst = max(behind, key=lambda source: (source.state is SourceState.DOWN, source.age_s or 0))
-        return DataAge(_behind(worst), str(worst.state))
+        return LastHeard(_behind(worst), str(worst.state))
     newest = min(source.age_s or 0 for source in heard)
-    return DataAge(f"Data {duration(newest)} old, all sources current")
+    current = "all sources current" if len(heard) > 1 else "the one source is current"
+    return LastHeard(f"Last heard {duration(newest)} ago, {current}")
 
 
 def _behind(source: Source) -> str:
-    return f"{source.name[:1].upper()}{source.name[1:]} {duration(source.age_s)} late"
+    name = f"{source.name[:1].upper()}{source.name[1:]}"
+    return f"{name} {source.state.value}, last heard {duration(source.age_s)} ago"
 
 
 def labs(user: User) -> Iterable[Lab]:
@@ -84,6 +86,6 @@ def register() -> None:
     shell.register_count("trials", policy_selectors.labs_out_of_budget)
     shell.register_count("extensions", policy_selectors.extensions_waiting)
     shell.register_count("approvals", agents_of_own_labs)
-    shell.register_data_age(data_age)
+    shell.register_last_heard(last_heard)
     shell.register_labs(labs)
     shell.register_demo(is_demo)

@@ -7,6 +7,7 @@ from django.db import models
 from django.urls import reverse
 
 from portal.core import clock
+from portal.core.actors import ActorRef
 from principals.actors import Actor
 from principals.models import Cluster, ClusterUser
 
@@ -18,7 +19,11 @@ class IngestBatchQuerySet(models.QuerySet["IngestBatch"]):
         """Staff see all; a service those it sent."""
         if actor.sees_facility:
             return self
-        return self.filter(sent_by=actor.ref.label) if actor.service else self.none()
+        return self.sent_by_actor(actor) if actor.service else self.none()
+
+    def sent_by_actor(self, actor: Actor) -> Self:
+        """Those that this very principal sent: a person and a service may have one name."""
+        return self.filter(sender_kind=actor.ref.kind, sender_id=actor.ref.id)
 
 
 class IngestBatch(models.Model):
@@ -47,7 +52,9 @@ class IngestBatch(models.Model):
     name = models.CharField(max_length=200, default="", blank=True)  # the file's name, never its path
     format = models.CharField(max_length=12)
     digest = models.CharField(max_length=64, default="", blank=True)  # sha256 of the whole, where known before
-    sent_by = models.CharField(max_length=150)
+    sender_kind = models.CharField(max_length=16)
+    sender_id = models.CharField(max_length=64)
+    sent_by = models.CharField(max_length=150)  # the sender's name then, to be shown
     state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
     error = models.CharField(max_length=500, default="", blank=True)
     created = models.DateTimeField(default=clock.now)
@@ -83,6 +90,11 @@ class IngestBatch(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("ingest-batch", kwargs={"public_id": self.public_id})
+
+    @property
+    def sender(self) -> ActorRef:
+        """Who sent it, as its audit rows name them; the sender's own row may be gone."""
+        return ActorRef(kind=self.sender_kind, id=self.sender_id, label=self.sent_by)
 
     @property
     def accepted_rows(self) -> int:

@@ -19,6 +19,7 @@ from telemetry.services.ingest import (
     require_cluster,
     run_batch,
     sweep,
+    withdraw_cluster,
 )
 from telemetry.services.reader import Commands, Reader, SlurmUnavailable, serve
 from telemetry.services.retention import prune
@@ -56,4 +57,5 @@ __all__ = [
     "serve",
     "sweep",
     "sweep_attributions",
+    "withdraw_cluster",
 ]

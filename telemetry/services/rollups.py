@@ -19,8 +19,9 @@ from telemetry.models import RollupDay, RollupDirty, RollupHour, RollupRuntime
 from telemetry.selectors import recomputation
 
 LEASE_S = 30  # taken anew for each part; short, so that a refresher that was killed holds nobody up for long
-# So many users of one day at a time, to keep SQLite's write lock within 250 ms (`make bench` measures it).
-USERS_A_PART = 30
+# So many users of one day at a time, to keep SQLite's write lock within 250 ms (`make bench` measures it). PostgreSQL
+# makes only the writers of one cluster wait, and each part looks at the day's jobs anew.
+USERS_A_PART = {"sqlite": 30, "postgresql": 400}
 REFRESH_LIMIT = 20_000
 # A chunk of an ingest marks some thousand pairs: `bulk_create` would cost more than the jobs themselves.
 _MARK = (
@@ -89,10 +90,11 @@ def _refresh_cluster(cluster: Cluster, holder: str, limit: int) -> int:
 
 def _cut(users: list[int]) -> list[list[int]]:
     """Cut the users of a day into parts, the last of a single one where there are several: the hours come with it."""
-    if len(users) <= USERS_A_PART:
+    size = USERS_A_PART[connection.vendor]
+    if len(users) <= size:
         return [users]
     most = users[:-1]
-    return [*(most[i : i + USERS_A_PART] for i in range(0, len(most), USERS_A_PART)), users[-1:]]
+    return [*(most[i : i + size] for i in range(0, len(most), size)), users[-1:]]
 
 
 @transaction.atomic

@@ -1,5 +1,6 @@
 """The embedded profile's broker hands over whole messages, whoever reads while they are written."""
 
+import contextlib
 import resource
 import signal
 import tempfile
@@ -14,7 +15,7 @@ from kombu import Connection
 from portal.celery import app
 from portal.core import broker
 
-MESSAGES = 400
+MESSAGES = 400  # each test has a queue of its own name: Kombu remembers in the process which are bound
 
 
 @pytest.fixture
@@ -56,6 +57,43 @@ def test_a_reader_never_sees_half_a_message(connection: Connection, tmp_path: Pa
         writer.join()
     assert sorted(found) == list(range(MESSAGES))
     assert list((tmp_path / "queue").iterdir()) == []
+
+
+def test_a_message_never_leaves_the_brokers_folder(
+    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with connection.clone() as own:
+        queue = own.SimpleQueue("leaves")
+        queue.put({"number": 1})
+        message = queue.get(timeout=5)
+        assert message.payload == {"number": 1}
+        message.ack()
+    assert [list((tmp_path / name).iterdir()) for name in ("queue", "done")] == [[], []]
+
+
+def test_every_message_is_taken_once_by_whoever_is_faster(connection: Connection) -> None:
+    found: list[int] = []
+
+    def take() -> None:
+        with connection.clone() as own:
+            queue = own.SimpleQueue("races")
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    message = queue.get(block=False)
+                    found.append(message.payload)
+                    message.ack()
+
+    with connection.clone() as own:
+        queue = own.SimpleQueue("races")
+        for number in range(MESSAGES):
+            queue.put(number)
+        takers = [threading.Thread(target=take) for _ in range(3)]
+        for taker in takers:
+            taker.start()
+        for taker in takers:
+            taker.join()
+    assert sorted(found) == list(range(MESSAGES))
 
 
 def test_a_file_that_is_not_whole_yet_is_no_message(connection: Connection, tmp_path: Path) -> None:

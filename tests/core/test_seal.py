@@ -312,6 +312,31 @@ def test_the_command_seals_what_is_left_and_proves_the_chain() -> None:
     assert err.getvalue() == "seq 2: was changed after it was sealed\n"
 
 
+def said_by_the_command() -> str:
+    out = StringIO()
+    call_command("verify_audit", stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.django_db
+def test_the_command_says_what_anchors_prove(anchor_file: Path) -> None:
+    assert said_by_the_command() == "There is nothing to verify: no audit event is sealed yet.\n"
+    write(1)
+    assert "1 event verified" in said_by_the_command() and "No anchor to compare with yet" in said_by_the_command()
+    anchors.write_anchor()
+    assert said_by_the_command().endswith("1 anchor agrees.\n")
+    write(1)
+    anchors.write_anchor()
+    assert said_by_the_command().endswith("2 anchors agree.\n")
+
+
+@pytest.mark.django_db
+def test_an_old_chain_without_anchors_is_told_where_they_should_be(anchor_file: Path) -> None:
+    with clock.at(clock.now() - timedelta(hours=3)):
+        write(1)
+    assert f"should be noted every hour in {anchor_file}" in said_by_the_command()
+
+
 @pytest.mark.django_db
 def test_the_command_leaves_rows_unsealed_when_told_to() -> None:
     write(1)

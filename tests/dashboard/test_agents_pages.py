@@ -46,8 +46,8 @@ def test_an_active_agent_that_is_held_is_not_listed_as_active(cast: Cast, django
     other = factories.make_agent(cast.lab, cast.manager, "okafor-free")
     client = sign_in(cast.pi)
 
-    def listed() -> dict[str, str]:
-        return {row["agent"].name: row["state"] for row in client.get("/agents/").context["rows"]}
+    def listed(query: str = "") -> dict[str, str]:
+        return {row["agent"].name: row["state"] for row in client.get(f"/agents/{query}").context["rows"]}
 
     assert listed() == {cast.agent.name: "active", other.name: "active"}
     Hold.objects.create(
@@ -63,6 +63,16 @@ def test_an_active_agent_that_is_held_is_not_listed_as_active(cast: Cast, django
         placed_by="infosec",
     )  # fmt: skip
     assert listed() == {cast.agent.name: "held", other.name: "held"}
+    counted = {tile["state"]: tile["count"] for tile in client.get("/agents/").context["states"]}
+    assert (counted["active"], counted["held"]) == (0, 2)
+    Hold.objects.filter(kind="containment").update(lifted_at=clock.now())
+    counted = {tile["state"]: tile["count"] for tile in client.get("/agents/").context["states"]}
+    assert (counted["active"], counted["held"]) == (1, 1)
+    assert listed("?status=active") == {other.name: "active"}
+    assert listed("?status=held") == {cast.agent.name: "aup_required"}
+    assert len(listed("?status=active,held")) == 2 and listed("?status=held,retired").keys() == {cast.agent.name}
+    exported = client.get("/agents/?format=json").json()
+    assert {row["name"]: row["held"] for row in exported} == {cast.agent.name: True, other.name: False}
     Hold.objects.update(lifted_at=clock.now())
     assert listed() == {cast.agent.name: "active", other.name: "active"}
     with django_assert_num_queries(1):

@@ -35,7 +35,7 @@ def month(cast: Cast) -> Cast:
 
 def test_its_numbers_are_the_rollups(month: Cast) -> None:
     page = sign_in(month.staff).get("/overview/?period=2026-07&definition=job").content.decode()
-    assert "Codex" in page
+    assert "All harnesses" in page and "Codex" not in page, "one person's harness stands under no name"
     assert f"{sum(RollupDay.objects.values_list('submissions', flat=True))} jobs" in page
     rows = sign_in(month.staff).get("/overview/shares.json?period=2026-07&definition=job").json()
     submissions = next(row for row in rows if row["measure"] == "Submissions")
@@ -108,3 +108,26 @@ def test_it_asks_a_bounded_number_of_questions(month: Cast, django_assert_max_nu
     client.get("/overview/?period=2026-07")
     with django_assert_max_num_queries(48):
         client.get("/overview/?period=2026-07")
+
+
+def words_of(month: Cast) -> dict[str, str]:
+    context = sign_in(month.staff).get("/overview/?period=2026-07&definition=job").context
+    return {name: context[name] for name in ("days_title", "harness_title", "harness_note")}
+
+
+def test_a_young_site_is_told_of_the_one_day_it_has(month: Cast) -> None:
+    assert words_of(month) == {
+        "days_title": "Agents submit more than everybody else on the one day with jobs",
+        "harness_title": "Agents’ jobs by harness",
+        "harness_note": "Of fewer than 5 people: shown without its name",
+    }
+    page = sign_in(month.staff).get("/overview/?period=2026-07").content.decode()
+    assert "other lab" not in page and "1 lab of fewer than five people shown without its name" in page
+
+
+def test_a_house_without_agents_is_not_told_of_none_of_its_days(month: Cast) -> None:
+    RollupDay.objects.filter(actor="agent").delete()
+    assert words_of(month) == {
+        "days_title": "No agent submitted a job in this period",
+        "harness_title": "No agent submitted a job in this period", "harness_note": "",
+    }  # fmt: skip

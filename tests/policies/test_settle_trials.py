@@ -1,15 +1,18 @@
 """Receipts meet their jobs, and those that no job came for expire."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from policies import selectors
 from policies import services as policy_services
-from policies.models import TrialRefusal
+from policies.models import TrialGrant, TrialRefusal
 from portal.core import clock
 from portal.core.models import AuditEvent, LiveEvent
+from telemetry.models import Job
 from tests import factories
 from tests.conftest import Cast
 from tests.policies import worlds
+from tests.telemetry.logs import ingest, job_row, text
 
 
 def test_a_job_in_the_trial_qos_uses_the_receipt(cast: Cast) -> None:
@@ -56,6 +59,60 @@ def test_other_jobs_use_no_receipt(cast: Cast) -> None:
     assert policy_services.settle_trials().used == 0
     trial.refresh_from_db()
     assert trial.state == "granted"
+
+
+def named(cast: Cast, receipt: str, who: str = "colleague", **fields: Any) -> Job:
+    """A job whose comment names a receipt, among other things."""
+    fields = {"submit": clock.now(), "qos": "normal"} | fields
+    user = getattr(cast, who)
+    return worlds.make_job(
+        cast.cluster, user, cast.lab, extra={"Comment": f"campaign=dock {receipt}"}, **fields
+    )  # fmt: skip
+
+
+def test_a_job_that_names_a_receipt_uses_that_one(cast: Cast) -> None:
+    now = clock.now()
+    older = worlds.make_trial(cast, granted_at=now - timedelta(minutes=5))
+    trial = worlds.make_trial(cast)
+    without_qos = worlds.make_trial(cast, qos="")
+    job, other = named(cast, trial.public_id, qos="trial"), named(cast, without_qos.public_id)
+    assert policy_services.settle_trials().used == 2
+    for each in (older, trial, without_qos):
+        each.refresh_from_db()
+    assert (older.state, trial.job, without_qos.job) == ("granted", job, other)
+
+
+def test_a_receipt_is_for_one_job(cast: Cast) -> None:
+    first, second = worlds.make_trial(cast), worlds.make_trial(cast)
+    job = named(cast, first.public_id, qos="trial")
+    named(cast, first.public_id, qos="trial")
+    assert policy_services.settle_trials().used == 1
+    assert policy_services.settle_trials().used == 0
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.job, second.state) == (job, "granted")
+
+
+def test_a_receipt_of_somebody_else_is_used_by_nobody(cast: Cast) -> None:
+    trial, own = worlds.make_trial(cast), worlds.make_trial(cast, user=cast.pi)
+    named(cast, trial.public_id, "pi", qos="trial")
+    named(cast, f"{own.public_id} {trial.public_id}", "pi", qos="trial")
+    named(cast, trial.public_id, submit=clock.now() + timedelta(hours=2))
+    named(cast, trial.public_id[:-1], submit=clock.now())
+    named(cast, f"x{trial.public_id}", submit=clock.now())
+    assert policy_services.settle_trials().used == 0
+    assert not TrialGrant.objects.exclude(state="granted").exists()
+
+
+def test_a_receipt_is_found_in_the_comment_that_accounting_tells(cast: Cast) -> None:
+    factories.make_cluster_user(cast.cluster, cast.colleague)
+    trial = worlds.make_trial(cast, granted_at=datetime(2026, 7, 1, 9, 30, tzinfo=UTC))
+    row = job_row(1, User="colleague", Account="okafor_lab", Comment=trial.public_id, Submit="2026-07-01T10:00:00")
+    with clock.at(datetime(2026, 7, 1, 12, tzinfo=UTC)):
+        ingest(cast.cluster, text(row))
+        assert policy_services.settle_trials().used == 1
+    trial.refresh_from_db()
+    assert trial.job and trial.job.raw_id == 1
 
 
 def test_a_receipt_without_a_job_expires_and_stays_charged(cast: Cast) -> None:

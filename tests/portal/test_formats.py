@@ -120,3 +120,14 @@ def test_a_moment_is_relative_below_an_hour_then_clock_then_date(back, form, tex
 
 def test_a_share_of_nothing_is_absent():
     assert f.share_of(1, 0) is None and f.share_of(None, 5) is None and f.share_of(1, 4) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("some", "days", "text"),
+    [
+        (0, 0, "on no day with jobs"), (0, 1, "on no day with jobs"), (0, 30, "on no day with jobs"),
+        (1, 1, "on the one day with jobs"), (1, 2, "on 1 of 2 days with jobs"), (30, 30, "on all 30 days with jobs"),
+    ],
+)  # fmt: skip
+def test_days_are_counted_in_words_that_fit(some: int, days: int, text: str) -> None:
+    assert f.on_days(some, days, "with jobs") == text

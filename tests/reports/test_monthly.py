@@ -119,6 +119,14 @@ def test_a_report_goes_to_a_file(facility: Facility, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "july.json").read_text())["title"] == "Agent load, July 2026"
 
 
+@pytest.mark.parametrize(("name", "why"), [("missing/july.json", "No such file"), (".", "Is a directory")])
+def test_a_file_that_cannot_be_written_is_one_clear_sentence(
+    facility: Facility, tmp_path: Path, name: str, why: str
+) -> None:
+    with pytest.raises(CommandError, match=f"cannot be written: {why}"):
+        written("--output", str(tmp_path / name))
+
+
 @pytest.mark.parametrize(
     ("cluster", "month", "says"), [("borage", "2026-07", "known: aster"), ("aster", "July", "no month")]
 )

@@ -70,7 +70,7 @@ def read_with(cluster: Cluster, commands: Commands) -> list[str]:
 def test_one_that_hangs_is_ended_with_all_that_it_started(cluster: Cluster, fake: Fake, tmp_path: Path) -> None:
     commands = fake(squeue=f"sleep 600 & echo $! > {tmp_path}/child\nwait")
     commands.timeout_s = 1
-    assert "squeue took more than 1 s. Trying again." in read_with(cluster, commands)
+    assert "squeue took more than 1 s." in read_with(cluster, commands)[1]
     child, deadline = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat"), time.monotonic() + 20
     while child.exists() and child.read_text().rpartition(")")[2].split()[0] != "Z":
         assert time.monotonic() < deadline, "what it started still runs"
@@ -80,21 +80,21 @@ def test_one_that_hangs_is_ended_with_all_that_it_started(cluster: Cluster, fake
 def test_one_that_closes_its_outputs_and_stays_is_ended(cluster: Cluster, fake: Fake) -> None:
     commands = fake(squeue="exec >&- 2>&-; sleep 600")
     commands.timeout_s = 1
-    assert "squeue took more than 1 s. Trying again." in read_with(cluster, commands)
+    assert "squeue took more than 1 s." in read_with(cluster, commands)[1]
 
 
 @pytest.mark.parametrize("where", ["1", "2"])
 def test_one_that_never_stops_printing_is_ended(cluster: Cluster, fake: Fake, where: str) -> None:
     commands = fake(squeue=f"exec cat /dev/zero >&{where}")
     commands.most_bytes = 100_000
-    assert "squeue printed more than 100000 bytes. Trying again." in read_with(cluster, commands)
+    assert "squeue printed more than 100000 bytes." in read_with(cluster, commands)[1]
 
 
 def test_one_that_cannot_be_run_is_told(cluster: Cluster, fake: Fake, tmp_path: Path) -> None:
     commands = fake()
     (tmp_path / "squeue").write_bytes(b"\x00\x01 no program")
     commands.environment["PATH"] = str(tmp_path)
-    assert "squeue cannot be run: Exec format error. Trying again." in read_with(cluster, commands)
+    assert "squeue cannot be run: Exec format error." in read_with(cluster, commands)[1]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_secret_in_what_went_wrong_is_neither_said_nor_kept(
 
 def test_what_went_wrong_moves_no_cursor_and_is_one_line(cluster: Cluster, fake: Fake) -> None:
     said = read_with(cluster, fake(squeue="printf '\\033[2Jgone\\r\\007\\nsecond' >&2; exit 1"))
-    assert said[1] == "squeue: \ufffd[2Jgone Trying again."
+    assert said[1].startswith("squeue: \ufffd[2Jgone") and said[1].isprintable()
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,14 @@ def test_a_service_sees_only_the_batches_it_sent(service_api: Api):
     assert other.get(f"/ingest/batches/{uuid.uuid4()}/quarantine").json()["code"] == "batch_unknown"
 
 
+def test_a_batch_of_a_person_is_not_one_of_a_service_of_that_name(cast: Cast):
+    person = factories.actor_of(factories.make_user("reader", is_research_computing=True))
+    theirs = services.accept_upload(actor=person, cluster_name="aster", body=many(1), format="sacct")
+    api = Api(factories.make_service_token(name="reader"))
+    assert api.get(f"/ingest/batches/{theirs.public_id}").status_code == 404
+    assert post(api, many(1)).json()["id"] != str(theirs.public_id)
+
+
 def a_session(**fields: object) -> dict[str, object]:
     return {
         "host": "login1", "user": "ada", "harness": "claude-code", "start": "2026-07-01T09:00:00Z",

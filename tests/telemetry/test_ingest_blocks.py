@@ -85,7 +85,7 @@ def ingest_both_ways(bodies: list[bytes], *, block_rows: int) -> tuple[Any, Any]
     return results[0], results[1]
 
 
-@settings(max_examples=12, deadline=None, phases=[Phase.generate])  # a smaller case would take minutes to find
+@settings(max_examples=6, deadline=None, phases=[Phase.generate])  # a smaller case would take minutes to find
 @given(
     files=st.lists(st.lists(st.sampled_from(ODD), min_size=1, max_size=12), min_size=1, max_size=3),
     block_rows=st.sampled_from([1, 3, 100]),

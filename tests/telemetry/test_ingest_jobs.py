@@ -1,5 +1,6 @@
 """Ingest in the caller's process: the command and the service under it."""
 
+import contextlib
 import io
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from django.core.management import CommandError, call_command
 from portal.core.errors import Invalid, NotAllowed
 from portal.core.models import AuditEvent, LiveEvent
 from principals.actors import SYSTEM_ACTOR
-from principals.models import Cluster, SlurmAccount
+from principals.models import Cluster, ServiceAccount, SlurmAccount
 from telemetry import services
 from telemetry.engine.slurm.records import JobRecord
 from telemetry.models import IngestBatch, IngestSource, Job, QuarantinedRow, RollupDay, RollupDirty
@@ -298,6 +299,52 @@ def test_a_batch_refused_for_several_reasons_is_not_said_to_be_of_another_cluste
     batch = ingest(cluster, body)
     assert counts(batch) == {"rejected": 2}
     assert services.describe_others(batch) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,  # no such file
+        b"",
+        b"JobID|User\n1|ada\n",
+        text(),  # a header alone
+        of_clusters("borage", "clover"),
+    ],
+)
+def test_a_mistyped_cluster_leaves_nothing_behind(db: None, tmp_path: Path, body: bytes | None):
+    if body is not None:
+        (tmp_path / "log").write_bytes(body)
+    with contextlib.suppress(CommandError):
+        call_command("ingest_jobs", str(tmp_path / "log"), cluster="astre")
+    assert not Cluster.objects.exists() and not IngestBatch.objects.exists() and not IngestSource.objects.exists()
+
+
+def test_a_new_cluster_stays_where_a_file_before_the_bad_one_was_stored(db: None, tmp_path: Path):
+    (tmp_path / "log").write_bytes(many(2))
+    with pytest.raises(CommandError, match="cannot be read"):
+        call_command("ingest_jobs", str(tmp_path / "log"), str(tmp_path / "missing"), cluster="aster")
+    assert Job.objects.filter(cluster__name="aster").count() == 2
+
+
+def test_a_new_cluster_stays_where_records_were_set_aside_for_their_own_faults(db: None, tmp_path: Path):
+    (tmp_path / "log").write_bytes(text(job_row(1, State="WHAT")))
+    call_command("ingest_jobs", str(tmp_path / "log"), cluster="aster")
+    assert QuarantinedRow.objects.get().batch.cluster.name == "aster"
+
+
+def test_a_known_cluster_stays_though_it_is_empty(cluster: Cluster, tmp_path: Path):
+    (tmp_path / "log").write_bytes(b"")
+    with pytest.raises(CommandError):
+        call_command("ingest_jobs", str(tmp_path / "log"), cluster="aster")
+    assert Cluster.objects.get() == cluster
+
+
+def test_a_cluster_that_something_refers_to_is_not_withdrawn(cluster: Cluster):
+    bound = ServiceAccount.objects.create(name="reader", cluster=cluster)
+    assert not services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster)
+    bound.delete()
+    assert services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster)
+    assert AuditEvent.objects.get(verb="cluster.withdraw").object_label == "aster"
 
 
 RUNS = {"State": "RUNNING", "End": "Unknown"}

@@ -13,7 +13,7 @@ from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry.models import IngestBatch, Job, QuarantinedRow, RollupDay, SchedulerCalls, SlurmReader
 from telemetry.selectors.scheduler import busiest_callers
-from telemetry.services import Commands, Reader, serve, sweep
+from telemetry.services import Commands, Reader, SlurmUnavailable, serve, sweep
 from telemetry.services.reader.reader import OVERLAP, ReaderStopped
 from telemetry.services.reader.service import Pace, _pause_s
 from tests import factories
@@ -222,3 +222,40 @@ def test_the_command_looks_sweeps_and_counts_once(
         call_command("slurm_reader", "--cluster", "aster", "--once")
     with pytest.raises(CommandError, match="--every is a second or more"):
         call_command("slurm_reader", "--cluster", "aster", "--every", "0.1")
+
+
+@pytest.mark.parametrize(
+    ("complaint", "code", "remedy"),
+    [
+        ("squeue: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host\n"
+         "squeue: fatal: Could not establish a configuration source", "slurm_unconfigured", "slurm.conf in /etc/slurm"),
+        ("squeue: error: Munge encode failed: Failed to access socket", "slurm_not_trusted", "munged runs"),
+        ("slurm_load_jobs error: Unable to contact slurm controller (connect failure)", "slurm_unreachable", "ping"),
+        ("Slurm accounting storage is disabled", "slurm_without_accounting", "AccountingStorageType"),
+        ("squeue: error: something new", "slurm_unavailable", "Look at slurmctld"),
+    ],
+)  # fmt: skip
+def test_a_complaint_of_slurm_comes_with_what_to_do(
+    commands: Commands, tmp_path: Path, complaint: str, code: str, remedy: str
+) -> None:
+    (tmp_path / "complaint").write_text(complaint)
+    (tmp_path / "squeue").write_text(f"#!/bin/sh\ncat {tmp_path}/complaint >&2\nexit 1\n")
+    with pytest.raises(SlurmUnavailable) as caught:
+        commands.look()
+    assert caught.value.code == code and remedy in caught.value.remedy
+    assert caught.value.detail.count("squeue") == 1 and "\n" not in caught.value.detail
+
+
+def test_a_reader_that_goes_on_says_what_to_do_too(cluster: Cluster, commands: Commands, tmp_path: Path) -> None:
+    (tmp_path / "squeue").write_text("#!/bin/sh\necho 'Could not establish a configuration source' >&2\nexit 1\n")
+    said: list[str] = []
+    stop = threading.Event()
+
+    def say(words: str) -> None:
+        said.append(words)
+        if "Trying again" in words:
+            stop.set()
+
+    serve(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands, pace=Pace(0.01, 1), stop=stop, say=say)
+    assert "slurm.conf in /etc/slurm" in said[-1]
+    assert "slurm.conf in /etc/slurm" in SlurmReader.objects.get().problem

@@ -172,7 +172,7 @@ def test_a_leased_cluster_is_left_to_its_holder(users: list[ClusterUser], lab: L
 
 
 def test_many_users_of_a_day_are_done_in_parts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rollups, "USERS_A_PART", 2)
+    monkeypatch.setattr(rollups, "USERS_A_PART", dict.fromkeys(rollups.USERS_A_PART, 2))
     cluster = factories.make_cluster("aster")
     for _ in range(5):
         user = factories.make_cluster_user(cluster, factories.make_user())
@@ -184,7 +184,7 @@ def test_many_users_of_a_day_are_done_in_parts(lab: Lab, monkeypatch: pytest.Mon
 def test_an_interrupted_refresh_is_finished_by_the_next(
     users: list[ClusterUser], lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rollups, "USERS_A_PART", 1)
+    monkeypatch.setattr(rollups, "USERS_A_PART", dict.fromkeys(rollups.USERS_A_PART, 1))
     for user in users:
         make_job(user, lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 90_000)
     real, calls = rollups._recompute, []

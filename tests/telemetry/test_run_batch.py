@@ -1,5 +1,6 @@
 """Batches that a worker works through: leases, death in the middle, errors, the sweep."""
 
+import importlib
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 
 from portal.core import clock
 from portal.core.actors import ActorRef
@@ -21,6 +23,7 @@ from telemetry import services, tasks
 from telemetry.models import IngestBatch, IngestPayload, Job, RollupDirty
 from telemetry.services.ingest import chunks, reading, uploads
 from tests import factories
+from tests.conftest import Cast
 from tests.support.capabilities import ROOT
 from tests.telemetry.logs import counts, facts, ingest, job_row, many, text
 
@@ -222,12 +225,12 @@ def test_a_cluster_of_its_own_name_is_made_on_first_use(sent):
 
 
 def test_the_audit_names_who_sent_a_batch_not_the_worker(sent):
-    service = ServiceAccount.objects.create(name="reader")
+    service = ServiceAccount.objects.create(name="ada")
     person = factories.make_user("ada")
     person.is_research_computing = True
     person.save()
     senders = [
-        Actor(ref=ActorRef("service", str(service.pk), "reader"), service=service, scopes=frozenset({"ingest:jobs"})),
+        Actor(ref=ActorRef("service", str(service.pk), "ada"), service=service, scopes=frozenset({"ingest:jobs"})),
         actor_for_user(person),
         SYSTEM_ACTOR,
     ]
@@ -239,3 +242,31 @@ def test_the_audit_names_who_sent_a_batch_not_the_worker(sent):
     assert list(told.values_list("actor_kind", "actor_id", "actor_label")) == [
         (actor.ref.kind, actor.ref.id, actor.ref.label) for actor in senders
     ]
+
+
+def test_the_audit_names_a_sender_whose_row_is_gone(sent):
+    service = ServiceAccount.objects.create(name="reader")
+    ref = ActorRef("service", str(service.pk), "reader")
+    actor = Actor(ref=ref, service=service, scopes=frozenset({"ingest:jobs"}))
+    batch = services.accept_upload(actor=actor, cluster_name="aster", body=many(1), format="sacct")
+    service.delete()
+    assert services.run_batch(batch.pk)
+    told = AuditEvent.objects.get(verb="ingest.jobs")
+    assert (told.actor_kind, told.actor_id, told.actor_label) == ("service", ref.id, "reader")
+
+
+def test_batches_from_before_senders_were_kept_find_theirs(cast: Cast):
+    migration = importlib.import_module("telemetry.migrations.0007_batch_sender")
+    service = ServiceAccount.objects.create(name="pi")
+    made = {
+        name: IngestBatch.objects.create(cluster=cast.cluster, format="sacct", source="api", sent_by=name)
+        for name in ("pi", "colleague", "gatehouse", "left")
+    }
+    migration.fill_senders(apps, None)
+    found = {name: IngestBatch.objects.get(pk=batch.pk).sender for name, batch in made.items()}
+    assert found == {
+        "pi": ActorRef("service", str(service.pk), "pi"),
+        "colleague": ActorRef("user", str(cast.colleague.pk), "colleague"),
+        "gatehouse": ActorRef("system", "gatehouse", "gatehouse"),
+        "left": ActorRef("system", "gatehouse", "left"),
+    }

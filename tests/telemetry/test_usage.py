@@ -84,3 +84,11 @@ def test_an_unknown_cluster_is_named_with_those_known(cast: Any) -> None:
 def test_a_period_that_ends_before_it_begins_is_refused(cast: Any) -> None:
     with pytest.raises(CommandError, match="before it begins"):
         call_command("usage", "--cluster", "aster", "--from", "2026-07-02", "--to", "2026-07-01")
+
+
+@pytest.mark.parametrize("option", ["--from", "--to"])
+@pytest.mark.parametrize("text", ["01/02/2017", "2017-02-30", "0001-01-01", "July"])
+def test_a_day_of_another_form_is_told_the_form_wanted(option: str, text: str, db: None) -> None:
+    with pytest.raises(CommandError, match="Write it as 2026-07-31") as caught:
+        call_command("usage", "--cluster", "aster", option, text)
+    assert text in str(caught.value)

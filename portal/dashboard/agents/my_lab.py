@@ -18,7 +18,7 @@ from policies import selectors as policy_selectors
 from policies import services as policy_services
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.dashboard import figures
+from portal.dashboard import figures, formats
 from portal.dashboard.agents.actions import show_token
 from portal.dashboard.agents.forms import RegisterForm
 from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
@@ -135,10 +135,12 @@ def _costs(found: LabFigures) -> dict[str, Any]:
     """Return the words and the table behind the cost chart."""
     by_day = list(zip(found.period.days, found.agent_cost_by_day, found.people_cost_by_day, strict=True))
     agents, people = sum(found.agent_cost_by_day), sum(found.people_cost_by_day)
-    dearer = sum(agent > person for _, agent, person in by_day)
+    spent = [(agent, person) for _, agent, person in by_day if agent or person]
+    dearer = sum(agent > person for agent, person in spent)
+    on_days = formats.on_days(dearer, len(spent), "with costs")
     return {
         "lost_core_hours": found.agents.ended_lost_core_s / HOUR_S,
-        "cost_title": f"Agents cost more than people on {dearer} of {len(by_day)} days",
+        "cost_title": f"Agents cost more than people {on_days}" if agents else "No agent cost anything",
         "cost_sub": f"A day, {date_range(found.period.first, found.period.last)}.",
         "cost_label": f"Lines of cost a day: agents {money(agents)} in all, people {money(people)}.",
         "cost_numbers": {

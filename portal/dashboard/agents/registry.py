@@ -1,5 +1,6 @@
 """The registry: every agent somebody may see, filtered by the address."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,7 +23,9 @@ ORDERS = {
     "seen": ("last_seen", "name"),
     "expires": ("expires", "name"),
 }
-EXPORTED = ("name", "status", "harness", "autonomy", "owner", "lab", "expires", "last_seen", "purpose")
+HELD = "held"  # beside the statuses: active, and stopped by a hold
+STATES = {Agent.Status.ACTIVE.value: "Active", HELD: "Held"} | dict(Agent.Status.choices)
+EXPORTED = ("name", "status", "held", "harness", "autonomy", "owner", "lab", "expires", "last_seen", "purpose")
 
 
 @page
@@ -41,7 +44,7 @@ def agents(request: PageRequest) -> HttpResponseBase:
         "rows": _rows(listed.object_list),
         "sort": sort,
         "states": _states(visible),
-        "states_known": Agent.Status.values,
+        "states_known": list(STATES),
         "harnesses": [("", "All"), *known_harnesses().items()],
         "labs": [("", "All"), *visible.order_by("lab__title").values_list("lab__name", "lab__title").distinct()],
         "now": clock.now(),
@@ -72,8 +75,13 @@ def state_of(agent: Agent, holds: Iterable[Hold]) -> str:
 
 
 def _filtered(rows: QuerySet[Agent], query: Any) -> QuerySet[Agent]:
-    if statuses := [one for one in query.get("status", "").split(",") if one in Agent.Status.values]:
-        rows = rows.filter(status__in=statuses)
+    rows = rows.annotate(held=selectors.has_hold())
+    if asked := {one for one in query.get("status", "").split(",") if one in STATES}:
+        active = Q(status=Agent.Status.ACTIVE)
+        wanted = Q(status__in=asked - {Agent.Status.ACTIVE, HELD})
+        wanted |= active & Q(held=False) if Agent.Status.ACTIVE in asked else Q(pk=None)
+        wanted |= active & Q(held=True) if HELD in asked else Q(pk=None)
+        rows = rows.filter(wanted)
     if harness := query.get("harness"):
         rows = rows.filter(harness=harness)
     if lab := query.get("lab"):
@@ -94,25 +102,24 @@ def _sorted(rows: QuerySet[Agent], wanted: str) -> tuple[QuerySet[Agent], str]:
 
 
 def _states(visible: QuerySet[Agent]) -> list[dict[str, Any]]:
-    counts = dict(visible.values_list("status").annotate(number=Count("pk")).order_by())
+    """Count the agents by the state they are really in: an active one that something holds cannot act."""
+    counts: Counter[str] = Counter()
+    by_status = visible.annotate(held=selectors.has_hold()).values_list("status", "held")
+    for status, held, number in by_status.annotate(number=Count("pk", distinct=True)).order_by():
+        counts[HELD if held and status == Agent.Status.ACTIVE else status] += number
     return [
-        {
-            "state": value,
-            "label": label,
-            "count": counts.get(value, 0),
-            "when": "",
-            "share": None,
-        }
-        for value, label in Agent.Status.choices
+        {"state": state, "label": label, "count": counts[state], "when": "", "share": None}
+        for state, label in STATES.items()
     ]
 
 
 def _export(rows: QuerySet[Agent], wanted: str) -> HttpResponse:
+    held = set(rows.filter(selectors.has_hold()).values_list("pk", flat=True))
     records = (
         {
-            "name": agent.name, "status": agent.status, "harness": harness_name(agent.harness),
-            "autonomy": agent.autonomy, "owner": agent.owner.username, "lab": agent.lab.name,
-            "expires": agent.expires, "last_seen": agent.last_seen, "purpose": agent.purpose,
+            "name": agent.name, "status": agent.status, "held": agent.pk in held,
+            "harness": harness_name(agent.harness), "autonomy": agent.autonomy, "owner": agent.owner.username,
+            "lab": agent.lab.name, "expires": agent.expires, "last_seen": agent.last_seen, "purpose": agent.purpose,
         }
         for agent in rows.select_related("owner", "lab")
     )  # fmt: skip

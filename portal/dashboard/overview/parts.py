@@ -181,21 +181,43 @@ def _people(agents: float | None, people: float | None) -> str:
     return "none of people’s ended" if people is None else f"people {formats.percent(people)}"
 
 
+def harness_parts(asked: Asked) -> list[tuple[str, str, list[HarnessLoad]]]:
+    """Return (slug, name, loads) a row; harnesses of fewer than five people are added up in one without a slug."""
+    shown, rest = cells.withhold(
+        asked.readings.harnesses, limit=20, people_in=lambda some: sum(load.users for load in some)
+    )
+    rows = [(load.harness, load.name, [load]) for load in shown]
+    if rest:
+        rows.append(("", "All others" if shown else "All harnesses", rest))
+    return rows
+
+
+def harness_note(asked: Asked) -> str:
+    """Say which harnesses have no row of their own, and why."""
+    rows = harness_parts(asked)
+    if not rows:
+        return ""
+    slug, _, loads = rows[-1]
+    if slug:
+        return "All harnesses are shown"
+    if len(rows) == 1:
+        together = "shown together" if len(loads) > 1 else "shown without its name"
+        return f"Of fewer than {cells.MIN_PEOPLE} people: {together}"
+    number = f"{len(loads)} harness{'' if len(loads) == 1 else 'es'} in the last row"
+    return f"{number}, so that none of fewer than {cells.MIN_PEOPLE} people stands alone"
+
+
 def harness_rows(asked: Asked) -> list[dict[str, Any]]:
     """Return one row a harness: its part of agents' total, measure by measure."""
     loads = asked.readings.harnesses
-    shown, rest = cells.withhold(loads, limit=20, people_in=lambda some: sum(load.users for load in some))
     wholes = {measure: sum(getattr(load, measure) for load in loads) for measure, _, _ in MEASURES}
-    rows = [([load], load.name, load.harness) for load in shown]
-    if rest:
-        rows.append((rest, "All others", ""))
     return [
         {
             "name": name,
             "url": asked.jobs_url(actor=Actor.AGENT, harness=harness) if harness else "",
             "cells": [_harness_cell(some, measure, label, wholes[measure]) for measure, label, _ in MEASURES],
         }
-        for some, name, harness in rows
+        for harness, name, some in harness_parts(asked)
     ]
 
 
@@ -209,6 +231,10 @@ def harness_title(asked: Asked) -> str:
     loads = asked.readings.harnesses
     if not loads:
         return "No agent submitted a job in this period"
+    if not harness_parts(asked)[0][0]:
+        return "Agents’ jobs by harness"  # whose name its few people would be known by
+    if len(loads) == 1:
+        return f"{loads[0].name} submits all of agents’ jobs"
     leads = all(max(loads, key=lambda load: getattr(load, measure)) is loads[0] for measure, _, _ in MEASURES)
     return f"{loads[0].name} leads every measure" if leads else f"{loads[0].name} submits most"
 

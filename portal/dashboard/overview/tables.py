@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from portal.dashboard.overview.parts import MEASURES, amount
+from portal.dashboard.overview.parts import MEASURES, amount, harness_parts
 from portal.dashboard.overview.scope import Asked
 from telemetry.models import Actor
-from telemetry.selectors import cells
 
 Table = tuple[list[str], list[dict[str, Any]]]
 ACTORS = (Actor.AGENT, Actor.HUMAN, Actor.UNKNOWN)
@@ -52,16 +51,10 @@ def days(asked: Asked) -> Table:
 
 def harnesses(asked: Asked) -> Table:
     """Agents' jobs by harness; harnesses of fewer than five people are in the rest."""
-    shown, rest = cells.withhold(
-        asked.readings.harnesses, limit=20, people_in=lambda some: sum(load.users for load in some)
-    )
-    parts = [(load.harness, load.name, [load]) for load in shown]
-    if rest:
-        parts.append(("", "All others", rest))
     rows = [
         {"harness": harness, "name": name}
         | {word: amount(measure, sum(getattr(load, measure) for load in loads)) for measure, _, word in MEASURES}
-        for harness, name, loads in parts
+        for harness, name, loads in harness_parts(asked)
     ]
     return ["harness", "name", *(word for _, _, word in MEASURES)], rows
 

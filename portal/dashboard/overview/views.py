@@ -56,6 +56,7 @@ def overview(request: PageRequest) -> HttpResponseBase:
         "runtimes_numbers": _numbers(asked, "runtimes"),
         "harness_title": parts.harness_title(asked),
         "harness_rows": parts.harness_rows(asked),
+        "harness_note": parts.harness_note(asked),
         "lab_title": parts.lab_title(asked),
         "lab_rows": parts.lab_rows(asked),
         "labs": asked.readings.labs,
@@ -72,7 +73,7 @@ def _incidents(request: PageRequest) -> dict[str, Any]:
         "incidents": found[:INCIDENTS_SHOWN],
         "incident_count": found.count(),
         "overdue_count": (overdue := Incident.objects.visible_to(request.actor).past_their_time().count()),
-        "overdue_words": f"{formats.count(overdue)} past their time" if overdue else "",
+        "overdue_words": f"{formats.count(overdue)} past {'its' if overdue == 1 else 'their'} time" if overdue else "",
     }
 
 
@@ -117,9 +118,11 @@ def _week_plots(asked: Asked, week: dict[str, str]) -> list[dict[str, str]]:
 
 
 def _days_title(asked: Asked) -> str:
-    days = asked.readings.days
-    more = sum(day.submissions.agent > day.submissions.human + day.submissions.unknown for day in days)
-    return f"Agents submit more than everybody else on {more} of {len(days)} days"
+    days = [day.submissions for day in asked.readings.days if day.submissions.total]
+    if not any(day.agent for day in days):
+        return "No agent submitted a job in this period"
+    more = sum(day.agent > day.human + day.unknown for day in days)
+    return f"Agents submit more than everybody else {formats.on_days(more, len(days), 'with jobs')}"
 
 
 def _runtimes_title(asked: Asked) -> str:

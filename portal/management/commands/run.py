@@ -42,10 +42,14 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self._say("Stopped before it was ready; the next start begins where nothing is half done.")
             raise SystemExit(130) from None
-        self._serve(host, port, is_demo=is_demo)
+        status = self._serve(host, port, is_demo=is_demo)
         alone.close()
+        # All is closed and said. Taking the interpreter down would keep people waiting for up to seconds on a busy
+        # machine, and free nothing that the kernel does not.
+        os._exit(status)
 
-    def _serve(self, host: str, port: int, *, is_demo: bool) -> None:
+    def _serve(self, host: str, port: int, *, is_demo: bool) -> int:
+        """Run the portal until it is stopped; return the status to end with."""
         supervisor = Supervisor(embedded_children(host=host, port=port), say=self._say)
         try:
             supervisor.start()
@@ -56,12 +60,13 @@ class Command(BaseCommand):
             # Last, so that on a small machine it takes nothing from those whom people wait for.
             if is_demo and os.environ.get("DEMO") != "0":
                 supervisor.add(simulator())
+            # Whoever closes the last connection writes the journal into the database: one of the children, not we.
+            connection.close()
             status = supervisor.watch()
         finally:
             supervisor.stop()
         self._say("Stopped; nothing was lost.")
-        if status:
-            raise SystemExit(status)
+        return status
 
     def _say(self, text: str) -> None:
         # Where the terminal is gone, the portal goes on.

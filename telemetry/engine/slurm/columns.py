@@ -4,6 +4,7 @@ A column is *free* when people (or we know not who) write its text: it may hold 
 column is typed: a check says whether a text can stand in it. Columns of unknown name are free.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -67,6 +68,12 @@ COMMAND = (
     "Comment,Submit,NNodes,NCPUS,ReqCPUS,ReqMem,AllocTRES,ReqTRES,NodeList,UID,WorkDir,State,SubmitLine,ExitCode"
 )
 MAX_EXTRA_SEPARATORS = 2000
+XDMOD_WIDTH = 26
+XDMOD_REMEDY = (
+    "The first line is a record, not a header, in the 26 columns that Open XDMoD's xdmod-slurm-helper writes: if it "
+    "made this file, read it with --format xdmod."
+)
+_ISO_SECOND = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 
 def _check_word(text: str) -> None:
@@ -109,6 +116,13 @@ class Plan:
         return len(self.names)
 
 
+def _resembles_xdmod(values: Sequence[str]) -> bool:
+    """Say whether a first line is a record of the 26 columns, not a header: ids and the submission in their places."""
+    if len(values) < XDMOD_WIDTH:  # more where the job's name, which comes last, holds separators
+        return False
+    return values[1].isdecimal() and values[9].isdecimal() and _ISO_SECOND.fullmatch(values[10]) is not None
+
+
 def compile_plan(header: str) -> Plan:
     """Compile the header line of `sacct -P` (or `-p`), any columns in any order.
 
@@ -124,7 +138,7 @@ def compile_plan(header: str) -> Plan:
             "missing_columns",
             f"This is not a sacct file with the columns needed: {', '.join(missing)} missing.",
             missing=missing,
-            remedy=f"Make it with: {COMMAND}",
+            remedy=XDMOD_REMEDY if _resembles_xdmod(names) else f"Make it with: {COMMAND}",
         )
     if doubled:
         raise FormatError("duplicate_columns", f"Columns named twice: {', '.join(doubled)}.")

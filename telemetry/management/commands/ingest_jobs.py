@@ -34,18 +34,28 @@ class Command(BaseCommand):
         parser.add_argument("--source", default="file", help="name of the source, for Ingest health")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        is_new = not Cluster.objects.filter(name=options["cluster"]).exists()
         try:
-            cluster = services.require_cluster(SYSTEM_ACTOR, "jobs", options["cluster"])
-            if is_new:
-                self.stderr.write(f"{cluster.name} is a new cluster; it had no records until now.")
-            for name in options["files"]:
-                self._ingest(name, cluster, options)
+            with self._cluster(options["cluster"]) as cluster:
+                for name in options["files"]:
+                    self._ingest(name, cluster, options)
         except DomainError as error:
             raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
         except KeyboardInterrupt:
             self.stderr.write("\nInterrupted. All that was read is stored; run the same command again to go on.")
             sys.exit(INTERRUPTED)
+
+    @contextlib.contextmanager
+    def _cluster(self, name: str) -> Iterator[Cluster]:
+        """Give the cluster of that name, made on first use; a new one of which nothing is stored does not stay."""
+        is_new = not Cluster.objects.filter(name=name).exists()
+        cluster = services.require_cluster(SYSTEM_ACTOR, "jobs", name)
+        if is_new:
+            self.stderr.write(f"{name} is a new cluster; it had no records until now.")
+        try:
+            yield cluster
+        finally:
+            if is_new and services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster):
+                self.stderr.write(f"Nothing of {name} was stored, so the new cluster was not kept.")
 
     def _ingest(self, name: str, cluster: Any, options: dict[str, Any]) -> None:
         shown = "standard input" if name == _STDIN else Path(name).name

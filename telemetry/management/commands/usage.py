@@ -1,4 +1,5 @@
 import json
+from argparse import ArgumentTypeError
 from datetime import date
 from typing import Any
 
@@ -6,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Max, Min
 
 from portal.core import clock
+from portal.core.errors import Invalid
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry import services
@@ -27,6 +29,13 @@ def as_usage(sums: Totals) -> dict[str, int | float | None]:
     }  # fmt: skip
 
 
+def _day(text: str) -> date:
+    try:
+        return clock.read_day(text)
+    except Invalid as error:
+        raise ArgumentTypeError(f"{error.detail} {error.remedy}") from None
+
+
 class Command(BaseCommand):
     help = (
         "Print a cluster's usage from the rollups, once they are up to date. job_count, users, labs, wait_hours, "
@@ -37,8 +46,8 @@ class Command(BaseCommand):
         parser.add_argument("--cluster", required=True, help="the cluster to measure")
         parser.add_argument("--daily", action="store_true", help="also each UTC day; sums add up to the totals")
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-        parser.add_argument("--from", dest="first", type=date.fromisoformat, help="first UTC day, as 2026-07-01")
-        parser.add_argument("--to", dest="last", type=date.fromisoformat, help="last UTC day, included")
+        parser.add_argument("--from", dest="first", type=_day, help="first UTC day, as 2026-07-01")
+        parser.add_argument("--to", dest="last", type=_day, help="last UTC day, included")
 
     def handle(self, *args: Any, **options: Any) -> None:
         cluster = Cluster.objects.filter(name=options["cluster"]).first()

@@ -1,6 +1,7 @@
 """How job records come in: one path for the command, the API, readers and the simulator."""
 
 from telemetry.services.ingest.files import ingest_file, ingest_records
+from telemetry.services.ingest.mistyped import withdraw_cluster
 from telemetry.services.ingest.quarantine import count_reasons, describe_others
 from telemetry.services.ingest.running import Progress
 from telemetry.services.ingest.streams import RecordStream
@@ -17,4 +18,5 @@ __all__ = [
     "require_cluster",
     "run_batch",
     "sweep",
+    "withdraw_cluster",
 ]

@@ -32,8 +32,9 @@ def start_batch(
     """Make a batch that runs in this process, under our lease from the start."""
     now = clock.now()
     return IngestBatch.objects.create(
-        cluster=cluster, format=format, source=source[:64], name=name[:200], digest=digest, sent_by=actor.ref.label,
-        bytes_total=bytes_total, state=State.RUNNING, started=now, leased_until=now + LEASE, line=1, attempts=1,
+        cluster=cluster, format=format, source=source[:64], name=name[:200], digest=digest, bytes_total=bytes_total,
+        sender_kind=actor.ref.kind, sender_id=actor.ref.id, sent_by=actor.ref.label,
+        state=State.RUNNING, started=now, leased_until=now + LEASE, line=1, attempts=1,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from portal.core import clock
 from portal.core.actors import ActorRef
 from portal.core.errors import Invalid, TooLarge
 from principals.actors import SYSTEM_ACTOR, Actor
-from principals.models import Cluster, ServiceAccount, User
+from principals.models import Cluster
 from principals.services import ensure_cluster, require_cluster_name
 from telemetry import permissions, tasks
 from telemetry.engine.slurm.errors import FormatError
@@ -47,13 +47,13 @@ def accept_upload(
     _require_text(body)
     digest = hashlib.sha256(body).hexdigest()
     with transaction.atomic():
-        same = IngestBatch.objects.filter(cluster=cluster, format=format, digest=digest, sent_by=actor.ref.label)
+        same = IngestBatch.objects.sent_by_actor(actor).filter(cluster=cluster, format=format, digest=digest)
         known = same.exclude(state=IngestBatch.State.FAILED).order_by("created").first()
         if known is not None:
             return known
         batch = IngestBatch.objects.create(
             cluster=cluster, format=format, source=source[:64], name=name[:200], digest=digest, line=1,
-            sent_by=actor.ref.label, bytes_total=len(body),
+            sender_kind=actor.ref.kind, sender_id=actor.ref.id, sent_by=actor.ref.label, bytes_total=len(body),
         )  # fmt: skip
         pieces = (body[start : start + PIECE_BYTES] for start in range(0, len(body), PIECE_BYTES))
         IngestPayload.objects.bulk_create(
@@ -93,7 +93,7 @@ def run_batch(batch_id: int) -> bool:
     lease = batches.take_lease(batch) if batch else None
     if batch is None or lease is None:
         return False
-    ref = _sender_of(batch)
+    ref = batch.sender  # a worker acts in their name, not in its own
     if batch.attempts > batches.MAX_ATTEMPTS:
         text = f"Work ended {batches.MAX_ATTEMPTS} times before line {batch.line}. {batch.error}".strip()
         return batches.fail_batch(batch, lease, ref, text, keep=True)
@@ -109,17 +109,6 @@ def run_batch(batch_id: int) -> bool:
         log.exception("ingest_batch_failed", batch=batch.pk)
         return _give_back(feed, ref, error)
     return True
-
-
-def _sender_of(batch: IngestBatch) -> ActorRef:
-    """Return who sent a batch, for its audit rows: a worker acts in their name, not in its own."""
-    service = ServiceAccount.objects.filter(name=batch.sent_by).only("pk", "name").first()
-    if service is not None:
-        return ActorRef(kind="service", id=str(service.pk), label=service.name)
-    person = User.objects.filter(username=batch.sent_by).only("pk", "username").first()
-    if person is not None:
-        return ActorRef(kind="user", id=str(person.pk), label=person.username)
-    return SYSTEM_ACTOR.ref
 
 
 def _give_back(feed: Feed, ref: ActorRef, error: Exception) -> bool:

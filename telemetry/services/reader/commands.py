@@ -26,6 +26,28 @@ _SHOWN: Final = 300
 _COLUMNS: Final = COMMAND.partition("--format=")[2]
 
 
+# What a complaint holds → the code and what to do about it; the first that fits.
+_REMEDIES: Final = (
+    (
+        ("configuration source", "fetch_config", "dns srv", "slurm.conf"), "slurm_unconfigured",
+        "Give this host the cluster's configuration: slurm.conf in /etc/slurm (or where SLURM_CONF points), or the "
+        "DNS record by which a configless slurmctld is found.",
+    ),
+    (
+        ("munge", "authentication", "auth_"), "slurm_not_trusted",
+        "See that munged runs here with the cluster's munge.key, and that the clocks agree.",
+    ),
+    (
+        ("unable to contact", "connection refused", "timed out"), "slurm_unreachable",
+        "See that slurmctld and slurmdbd run, and that this host reaches them (scontrol ping).",
+    ),
+    (
+        ("accounting storage is disabled",), "slurm_without_accounting",
+        "The reader needs slurmdbd: AccountingStorageType=accounting_storage/slurmdbd in slurm.conf.",
+    ),
+)  # fmt: skip
+
+
 class SlurmUnavailable(DomainError):
     """Slurm did not answer, or not so that its answer can be believed."""
 
@@ -108,8 +130,7 @@ class Commands:
         complaint = ran.complaint.decode(errors="replace").strip()
         # An empty answer with a warning is no empty queue, and half an answer is no answer.
         if ran.status or complaint:
-            first = complaint.splitlines()[0] if complaint else f"it ended with {ran.status}"
-            raise SlurmUnavailable(f"{command[0]}: {first}", remedy="Look at slurmctld and slurmdbd.")
+            raise _unavailable(command[0], complaint or f"it ended with {ran.status}")
         return ran.out
 
     def _explain(self, name: str, error: Exception) -> SlurmUnavailable:
@@ -121,19 +142,33 @@ class Commands:
         if isinstance(error, TooMuch):
             return SlurmUnavailable(
                 f"{name} printed more than {self.most_bytes} bytes.", code="slurm_too_much",
-                remedy=f"Look at what {name} is on this host.",
+                remedy=f"Run {name} by hand: is it Slurm's own?",
             )  # fmt: skip
         if isinstance(error, FileNotFoundError):
             words, remedy = f"This host has no {name}.", "Install Slurm's client commands."
             return SlurmUnavailable(words, code="slurm_missing", remedy=remedy)
         words = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-        return SlurmUnavailable(f"{name} cannot be run: {words}.", code="slurm_missing", remedy=f"Look at {name}.")
+        return SlurmUnavailable(
+            f"{name} cannot be run: {words}.", code="slurm_missing", remedy=f"Run {name} by hand: is it Slurm's own?"
+        )
 
     def _environment(self) -> dict[str, str]:
         """Return the environment without what would change how times and columns are written."""
         changing = ("SLURM_TIME", "SLURM_BITSTR", "SQUEUE_", "SACCT_", "SCONTROL_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(changing)}
         return kept | self.environment | {"TZ": "UTC", "LC_ALL": "C.UTF-8"}
+
+
+def _unavailable(command: str, complaint: str) -> SlurmUnavailable:
+    """Say what a command complained of, and what to do where the complaint is a known one."""
+    lines = complaint.splitlines()
+    worst = next((line for line in lines if "fatal: " in line), lines[0])
+    first = worst.removeprefix(f"{command}: ").removeprefix("error: ").removeprefix("fatal: ")
+    heard = complaint.lower()
+    for signs, code, remedy in _REMEDIES:
+        if any(sign in heard for sign in signs):
+            return SlurmUnavailable(f"{command}: {first}.", code=code, remedy=remedy)
+    return SlurmUnavailable(f"{command}: {first}.", remedy="Look at slurmctld and slurmdbd.")
 
 
 def _written(instant: datetime) -> str:

@@ -95,7 +95,7 @@ def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str]
                 _take_inventory(reader, round_, say)
             except (DomainError, FormatError) as error:
                 failures += 1
-                problem = describe(error)
+                problem = f"{describe(error)} {error.remedy}".strip()
                 reader.fail(problem)
                 say(f"{problem} Trying again.")
             rollups.refresh(cluster=reader.cluster)

@@ -8,6 +8,7 @@ import pytest
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.job_ids import expand_array_spec
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected, StepSeen
+from telemetry.engine.slurm.sacct_text import SacctReader
 from telemetry.engine.slurm.xdmod_text import COLUMNS, XdmodReader
 from tests.telemetry.engine.sacct_texts import NOW_S
 from tests.telemetry.engine.shared import shared_file
@@ -151,3 +152,17 @@ def test_arrays_utf8_live_and_unknown_states_of_the_small_cases() -> None:
 def test_the_form_has_twenty_six_columns() -> None:
     assert COLUMNS.count("|") == 25
     assert datetime.fromtimestamp(NOW_S, UTC).year == 2026
+
+
+def test_a_reader_of_sacct_text_knows_this_form_and_says_how_to_read_it() -> None:
+    for line in (GOOD, f"{GOOD}|a|b"):
+        with pytest.raises(FormatError, match="read it with --format xdmod") as caught:
+            SacctReader(io.BytesIO(f"{line}\n{line}\n".encode()), now_s=NOW_S)
+        assert caught.value.code == "missing_columns"
+
+
+@pytest.mark.parametrize("line", [GOOD.rpartition("|")[0], "|".join("abcdefghijklmnopqrstuvwxyz"), "JobID|State"])
+def test_a_first_line_of_another_form_is_not_taken_for_it(line: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        SacctReader(io.BytesIO(f"{line}\n".encode()), now_s=NOW_S)
+    assert "xdmod" not in str(caught.value)

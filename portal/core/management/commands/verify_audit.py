@@ -1,8 +1,13 @@
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.template.defaultfilters import pluralize
 
-from portal.core import anchors, audit
+from portal.core import anchors, audit, clock
+from portal.core.models import AuditEvent
+
+ANCHORED_WITHIN: Final = timedelta(hours=2)  # beat notes the head hourly; one hour more for a restart
 
 
 class Command(BaseCommand):
@@ -19,6 +24,22 @@ class Command(BaseCommand):
         for fault in faults[:50]:
             self.stderr.write(f"seq {fault.seq}: {fault.message}")
         if faults:
-            raise CommandError(f"The audit chain has {len(faults)} faults.")
+            raise CommandError(f"The audit chain has {len(faults)} fault{pluralize(faults)}.")
         seq, hashed = audit.head()
-        self.stdout.write(f"{seq} events verified, {len(noted)} anchors agree, head {hashed[:16]}")
+        if not seq:
+            self.stdout.write("There is nothing to verify: no audit event is sealed yet.")
+            return
+        self.stdout.write(f"{seq} event{pluralize(seq)} verified, head {hashed[:16]}. {_said_of(len(noted))}")
+
+
+def _said_of(noted: int) -> str:
+    """Say how far the chain is proven by what is kept outside the database."""
+    if noted:
+        return f"{noted} anchor{pluralize(noted)} agree{pluralize(noted, 's,')}."
+    oldest = AuditEvent.objects.order_by("pk").values_list("at", flat=True).first()
+    if oldest is None or oldest > clock.now() - ANCHORED_WITHIN:
+        return "No anchor to compare with yet: beat notes the chain's head outside the database every hour."
+    return (
+        f"No anchor to compare with, though the head should be noted every hour in {anchors.anchor_file()}: "
+        "see that beat runs, and that AUDIT_ANCHOR_FILE names the file it writes."
+    )

@@ -39,7 +39,10 @@ class Command(BaseCommand):
             self.stderr.write(f"There are no jobs of {cluster.name} in {options['month']}; its counts are zero.")
         text = pages.write(content, options["format"])
         if options["output"]:
-            options["output"].write_text(text, encoding="utf-8")
+            try:
+                options["output"].write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise CommandError(f"{options['output']} cannot be written: {error.strerror}.") from error
             self.stderr.write(f"Wrote {options['output']}.")
         else:
             self.stdout.write(text)

@@ -1,0 +1,68 @@
+"""The supervisor ends its children in time, whatever they do with the signal."""
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from portal.supervisor import children
+from portal.supervisor.children import Child, Supervisor
+
+_READY = "print(flush=True)"
+DEAF = f"import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); {_READY}; time.sleep(600)"
+POLITE = f"import time; {_READY}; time.sleep(600)"
+
+
+@pytest.fixture
+def deaf() -> Iterator[list[Child]]:
+    """Two children that ignore SIGTERM and a polite one between them."""
+    made = [Child(name, [sys.executable, "-c", script]) for name, script in
+            (("first", DEAF), ("polite", POLITE), ("last", DEAF))]  # fmt: skip
+    yield made
+    for child in made:
+        child.kill_group()
+
+
+@pytest.fixture
+def running(deaf: list[Child], monkeypatch: pytest.MonkeyPatch) -> Supervisor:
+    """A supervisor whose children have told that they heed their scripts."""
+    popen = children.subprocess.Popen
+    with monkeypatch.context() as patch:
+        patch.setattr(children.subprocess, "Popen", lambda *args, **how: popen(*args, **how, stdout=-1))
+        for child in deaf:
+            child.start()
+    for child in deaf:
+        assert child.process and child.process.stdout
+        with child.process.stdout as said:
+            assert said.readline() == b"\n"
+    return Supervisor(deaf, say=print)
+
+
+def statuses(supervisor: Supervisor) -> list[int | None]:
+    return [child.process.poll() for child in supervisor.children if child.process]
+
+
+def test_all_are_asked_at_once_and_the_deaf_are_killed_when_patience_is_over(
+    running: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "PATIENCE_S", 0.5)
+    running.request_stop()
+    running.stop()
+    assert statuses(running) == [-signal.SIGKILL, -signal.SIGTERM, -signal.SIGKILL]
+
+
+def test_patience_is_counted_from_the_first_signal(running: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(children, "REAPED_WITHIN_S", 30.0)
+    running.asked_at = time.monotonic() - 60.0  # it came while something else was going on
+    running.request_stop()  # a second Ctrl-C gives nobody more time
+    began = time.monotonic()
+    running.stop()
+    assert time.monotonic() - began < 30
+    assert None not in statuses(running)
+
+
+def test_patience_leaves_room_in_the_five_seconds_promised() -> None:
+    assert children.PATIENCE_S + children.REAPED_WITHIN_S <= 3.5
