@@ -50,8 +50,8 @@ def import_gpu_file(
     # Nobody goes on with what a killed process left: its lease runs out, and the same command again repeats nothing.
     batch = IngestBatch.objects.create(
         kind=IngestBatch.Kind.GPU, cluster=cluster, format=format, source=source[:64], name=name[:200],
-        sender_kind=actor.ref.kind, sender_id=actor.ref.id, sent_by=actor.ref.label, state=IngestBatch.State.RUNNING, started=clock.now(), attempts=1,
-        leased_until=clock.now() + _LEASE,
+        sender_kind=actor.ref.kind, sender_id=actor.ref.id, sent_by=actor.ref.label,
+        state=IngestBatch.State.RUNNING, started=clock.now(), attempts=1, leased_until=clock.now() + _LEASE,
     )  # fmt: skip
     summary = FileSummary(batch)
     try:
