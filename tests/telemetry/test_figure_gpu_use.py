@@ -17,7 +17,7 @@ from tests import factories
 from tests.conftest import sign_in
 from tests.telemetry.gpu_rows import DAY_0, gpu_job, reading
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 JULY = Period.month(2026, 7)
 GPU_FIGURES = [key for key in FIGURES if key.startswith("gpu-")]
 # Job: who, partition, compute, memory; the last nobody measured.

@@ -16,7 +16,7 @@ from telemetry.models import IngestBatch, JobGpu, JobGpuUse
 from tests import factories
 from tests.telemetry.gpu_rows import GIB, gpu_job
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 DCGM = "timestamp,Hostname,gpu,UUID,modelName,hpc_job,DCGM_FI_DEV_GPU_UTIL,DCGM_FI_DEV_FB_USED,DCGM_FI_DEV_FB_TOTAL\n"
 SAMPLES = "".join(
     f"2026-07-01T0{hour}:00:00Z,g1,0,GPU-{job},NVIDIA A100-SXM4-80GB,{job},{util},{used},81920\n"

@@ -19,7 +19,7 @@ from tests import factories
 from tests.conftest import Api, Cast
 from tests.telemetry.gpu_rows import DAY_0, ENDED, GIB, HOUR, gpu_job, reading
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 
 
 @pytest.fixture
