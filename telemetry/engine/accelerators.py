@@ -68,8 +68,8 @@ def identify(name: str, memory_bytes: int | None = None) -> Accelerator | None:
     `memory_bytes` is taken, or the one whose size the name says; without either, none. A device with much less memory
     than its model is a slice of it, and no model of the table.
     """
-    words = "".join(letter if letter.isalnum() else " " for letter in name.lower()).split()
-    found = [one for one in ACCELERATORS if any(word in words for word in one.words)]
+    words = _words_of(name)
+    found = _all_of(words)
     if memory_bytes:
         near = min(found, key=lambda one: abs(one.memory_bytes - memory_bytes), default=None)
         return near if near is not None and memory_bytes > near.memory_bytes * _WHOLE_FROM else None
@@ -79,6 +79,12 @@ def identify(name: str, memory_bytes: int | None = None) -> Accelerator | None:
 
 def smallest_of(name: str) -> Accelerator | None:
     """Return the model of that name, of several sizes the smallest: what fits it fits them all."""
-    words = "".join(letter if letter.isalnum() else " " for letter in name.lower()).split()
-    found = [one for one in ACCELERATORS if any(word in words for word in one.words)]
-    return identify(name) or min(found, key=lambda one: one.memory_gib, default=None)
+    return identify(name) or min(_all_of(_words_of(name)), key=lambda one: one.memory_gib, default=None)
+
+
+def _words_of(name: str) -> list[str]:
+    return "".join(letter if letter.isalnum() else " " for letter in name.lower()).split()
+
+
+def _all_of(words: list[str]) -> list[Accelerator]:
+    return [one for one in ACCELERATORS if any(word in words for word in one.words)]

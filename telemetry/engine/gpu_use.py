@@ -13,7 +13,7 @@ from telemetry.engine.accelerators import Accelerator
 HEAVY_PERCENT: Final = 50.0  # a mean of so much and more is heavy use
 UNUSED_PERCENT: Final = 1.0  # a GPU whose mean compute and memory both stay below was not used at all
 FITS_WITHIN: Final = 0.9  # of what a slice or another GPU has; the rest is room for peaks of what is a mean
-THRESHOLD_WORDS: Final = f"heavy is a mean of {HEAVY_PERCENT:.0f} % and more over the job"
+THRESHOLD_WORDS: Final = f"heavy is a mean of {HEAVY_PERCENT:.0f}\u202f% and more over the job"
 STRANDED_WORDS: Final = (
     "GPU-hours times the share that neither compute nor memory used: 1 minus the larger of the two means."
 )

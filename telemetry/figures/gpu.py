@@ -59,9 +59,9 @@ def _by_actor(readings: Readings) -> Measured:
 
 
 _HOURS = (
-    Column("stranded", "Stranded GPU-hours", Unit.GPU_HOURS, adds_up=True),
-    Column("measured", "Measured GPU-hours", Unit.GPU_HOURS, adds_up=True),
-    Column("share", "Stranded", Unit.SHARE),
+    Column("stranded", "Stranded hours", Unit.GPU_HOURS, adds_up=True),
+    Column("measured", "Measured hours", Unit.GPU_HOURS, adds_up=True),
+    Column("share", "Share", Unit.SHARE),
 )
 
 
@@ -81,7 +81,7 @@ def _groups(filter_name: str, of: Callable[[Readings], GpuGroups]) -> Callable[[
     def measured(readings: Readings) -> Measured:
         groups = of(readings)
         columns = (
-            *_HOURS, Column("held", "All GPU-hours", Unit.GPU_HOURS, adds_up=True),
+            *_HOURS, Column("held", "All hours", Unit.GPU_HOURS, adds_up=True),
             Column("jobs", "Jobs", Unit.JOBS, adds_up=True),
         )  # fmt: skip
         rows = tuple(

@@ -136,7 +136,7 @@ def test_the_jobs_behind_each_row_are_as_many_as_it_says(scope: Scope, key: str,
 
 def test_the_threshold_is_written_on_the_figures_of_the_split() -> None:
     for key in ("gpu-utilisation", "gpu-utilisation-by-actor"):
-        assert f"heavy is a mean of {HEAVY_PERCENT:.0f} % and more" in FIGURES[key].definition
+        assert f"heavy is a mean of {HEAVY_PERCENT:.0f}\u202f% and more" in FIGURES[key].definition
 
 
 def test_a_pi_sees_the_lab_alone(scope: Scope, cluster: Cluster, users: list[ClusterUser]) -> None:

@@ -40,7 +40,7 @@ def test_exactly_the_threshold_is_heavy(compute, memory, quadrant):
 
 
 def test_the_words_of_the_threshold_are_the_constant():
-    assert f"{HEAVY_PERCENT:.0f} %" in THRESHOLD_WORDS
+    assert f"{HEAVY_PERCENT:.0f}\u202f%" in THRESHOLD_WORDS
 
 
 @given(PERCENT, PERCENT)
