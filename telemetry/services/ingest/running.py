@@ -18,8 +18,8 @@ from telemetry.services.ingest.feed import Feed
 from telemetry.services.ingest.reading import Chunk, Place, cut_blocks, cut_stream, open_reader
 
 MANY_BYTES: Final = 4 * 1024 * 1024  # from here on text is read in columns
-# A block is one transaction. SQLite has one writer, who should be gone within 250 ms; on PostgreSQL other writers of the
-# same cluster wait, a second at most.
+# A block is one transaction. SQLite has one writer, who should be gone within 250 ms; on PostgreSQL other writers of
+# the same cluster wait, a second at most.
 _BLOCK_ROWS: Final = {"sqlite": 2500, "postgresql": 20_000}
 
 
