@@ -84,6 +84,45 @@ class SessionsOut(Schema):
     jobs_changed: int
 
 
+class GpuUseIn(Schema):
+    """What one GPU did for one job over its whole time. Means in percent of the device, sizes in bytes.
+
+    `job` is the raw job id (JobIDRaw, SLURM_JOB_ID), `gpu` a UUID or `node:index`, `measured` when measuring ended.
+    Memory is what was held, not bandwidth; `memory_is_peak` where no mean of it is known.
+    """
+
+    job: int
+    gpu: str = Field(max_length=200)
+    compute_percent: float
+    memory_percent: float
+    peak_memory_bytes: int | None = None
+    total_memory_bytes: int | None = None
+    model: str = Field(default="", max_length=200)
+    memory_is_peak: bool = False
+    measured: AwareDatetime
+
+
+class GpuUsesIn(Schema):
+    """GPU use of one cluster's jobs, a thousand rows at most."""
+
+    cluster: str
+    rows: list[GpuUseIn] = Field(min_length=1, max_length=1000)
+
+
+class GpuUseResult(Schema):
+    """What became of one row, in the order of what was sent."""
+
+    outcome: str = Field(description="created, updated, unchanged, late (older than what is known) or rejected")
+    reason: str = ""
+    waits: bool = Field(default=False, description="its job is not known yet: it is kept and matched later")
+
+
+class GpuUsesOut(Schema):
+    """What became of each row."""
+
+    results: list[GpuUseResult]
+
+
 class JobOut(Schema):
     """A job. Times are UTC, null where there is none yet. `user` is `other` where it is not the caller's own."""
 

@@ -33,3 +33,9 @@ def refresh_rollups() -> int:
 def sweep_attributions() -> int:
     """Attribute anew the jobs that a process which ended left."""
     return services.sweep_attributions()
+
+
+@shared_task
+def match_gpu_utilisation() -> int:
+    """Give readings of GPUs that came too early to their jobs."""
+    return services.match_gpu_utilisation()

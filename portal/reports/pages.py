@@ -10,6 +10,7 @@ from django.template.loader import render_to_string
 from portal.core import exports
 from portal.dashboard import formats
 from portal.reports import monthly
+from portal.reports.bars import bars_of
 from portal.reports.curves import curves_of
 
 # Tables longer than this stand behind "Show the numbers".
@@ -67,6 +68,7 @@ def _figure(figure: Json) -> Json:
         "long": long,
         "wide": long or len(units) > NARROW,
         "curves": curves_of(figure, shown) if long else None,
+        "bars": bars_of(figure, shown),
     }
 
 

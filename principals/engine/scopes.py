@@ -34,6 +34,7 @@ SCOPES = {
         Scope("ingest:jobs", "send job records", _SERVICE),
         Scope("ingest:sessions", "send agent sessions", _SERVICE),
         Scope("ingest:findings", "send findings", _SERVICE),
+        Scope("ingest:gpu", "send what jobs used of their GPUs", _SERVICE),
     )
 }
 

@@ -2,11 +2,13 @@
 
 from ninja import Router
 
+from telemetry.api.gpu import router as gpu_router
 from telemetry.api.ingest import router as ingest_router
 from telemetry.api.jobs import router as jobs_router
 
 router = Router()
 router.add_router("/ingest", ingest_router)
+router.add_router("/ingest", gpu_router)
 router.add_router("/jobs", jobs_router)
 
 __all__ = ["router"]

@@ -1,6 +1,6 @@
 """Named figures: what each says, over whom, and the rows behind it. Every page and report takes its numbers here."""
 
-from telemetry.figures import behaviour, load, missing
+from telemetry.figures import behaviour, gpu, load, missing
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit, drill_query
 from telemetry.figures.readings import Readings
 
@@ -8,7 +8,9 @@ __all__ = [
     "FIGURES", "Column", "Figure", "Measured", "Number", "Readings", "Row", "Section", "Unit", "drill_query", "measure",
 ]  # fmt: skip
 
-FIGURES: dict[str, Figure] = {figure.key: figure for figure in (*load.FIGURES, *behaviour.FIGURES, *missing.FIGURES)}
+FIGURES: dict[str, Figure] = {
+    figure.key: figure for figure in (*load.FIGURES, *behaviour.FIGURES, *gpu.FIGURES, *missing.FIGURES)
+}
 
 _FACILITY_ONLY = "Measured for the whole facility only."
 

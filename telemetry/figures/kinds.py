@@ -36,6 +36,7 @@ class Section(StrEnum):
     LOAD = "Agents on the facility"
     RHYTHM = "When agents work and how long their jobs run"
     SCHEDULING = "Trials, outcomes and the scheduler"
+    GPUS = "What jobs use of their GPUs"
     STORAGE = "Files and sessions"
     MEMORY = "What is learned and what is repeated"
     SECURITY = "Unsafe actions, fetched content and secrets"

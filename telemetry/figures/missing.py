@@ -25,8 +25,6 @@ _MISSING: tuple[tuple[str, Section, str, str, Unit, str], ...] = (
      f"{COLLECTOR}, or slurmctld’s RPC counts"),
     ("queries-high-volume", Section.SCHEDULING, "Scheduler queries for each job, of those with most jobs",
      "The same, by how many jobs a person submitted.", Unit.RATIO, f"{COLLECTOR}, or slurmctld’s RPC counts"),
-    ("gpu-utilisation", Section.SCHEDULING, "What jobs use of their GPUs",
-     "Jobs heavy on compute, memory, both or neither.", Unit.SHARE, "GPU utilisation samples by job"),
     ("trial-wait", Section.SCHEDULING, "How soon trials start", "Median wait of granted trials.", Unit.SECONDS,
      "trial grants matched to their jobs"),
     ("file-tools", Section.STORAGE, "File reads and edits for 100 submissions",

@@ -51,3 +51,19 @@ class Readings:
     @cached_property
     def ages(self) -> dict[str, selectors.SessionAges]:
         return selectors.session_ages(self.scope)
+
+    @cached_property
+    def gpus(self) -> selectors.GpuSplit:
+        return selectors.gpu_split(self.scope)
+
+    @cached_property
+    def gpu_fits(self) -> dict[str, selectors.GpuSum]:
+        return selectors.gpu_fits(self.scope)
+
+    @cached_property
+    def gpu_partitions(self) -> selectors.GpuGroups:
+        return selectors.gpu_by_partition(self.scope)
+
+    @cached_property
+    def gpu_labs(self) -> selectors.GpuGroups:
+        return selectors.gpu_by_lab(self.scope)

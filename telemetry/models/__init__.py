@@ -1,5 +1,6 @@
-"""Rows of `telemetry`: jobs, what was ingested and how, and the rollups that every figure is made of."""
+"""Rows of `telemetry`: jobs and their GPUs, what was ingested and how, and the rollups that figures are made of."""
 
+from telemetry.models.gpu import JobGpu, JobGpuUse
 from telemetry.models.ingest import (
     IngestBatch,
     IngestPayload,
@@ -20,6 +21,8 @@ __all__ = [
     "IngestSource",
     "InventoryReading",
     "Job",
+    "JobGpu",
+    "JobGpuUse",
     "JobState",
     "Node",
     "Partition",

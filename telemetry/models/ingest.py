@@ -37,6 +37,7 @@ class IngestBatch(models.Model):
         JOBS = "jobs", "Jobs"
         SESSIONS = "sessions", "Sessions"
         FINDINGS = "findings", "Findings"
+        GPU = "gpu", "GPU use"
 
     class State(models.TextChoices):
         QUEUED = "queued", "Queued"

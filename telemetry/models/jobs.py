@@ -178,6 +178,7 @@ class Job(models.Model):
                 condition=Q(state__in=sorted(ACTIVE_STATES)),
             ),
             models.Index(fields=["cluster", "usage_end"], name="telemetry_job_long", condition=Q(is_long=True)),
+            models.Index(fields=["cluster", "usage_end"], name="telemetry_job_gpus", condition=Q(gpus__gt=0)),
             models.Index(fields=["session"], name="telemetry_job_session", condition=Q(session__isnull=False)),
         ]
 

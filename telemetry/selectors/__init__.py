@@ -2,6 +2,16 @@
 
 from telemetry.selectors.agents import AgentLoad, by_agent
 from telemetry.selectors.cells import MIN_PEOPLE, REASON
+from telemetry.selectors.gpu import (
+    GpuGroup,
+    GpuGroups,
+    GpuSplit,
+    GpuSum,
+    gpu_by_lab,
+    gpu_by_partition,
+    gpu_fits,
+    gpu_split,
+)
 from telemetry.selectors.groups import GroupLoad, GroupLoads, by_lab, by_partition, over_representation
 from telemetry.selectors.held import find_stale, held_now
 from telemetry.selectors.job_filters import JobFilter
@@ -30,6 +40,10 @@ __all__ = [
     "AgentLoad",
     "DayLoad",
     "Definition",
+    "GpuGroup",
+    "GpuGroups",
+    "GpuSplit",
+    "GpuSum",
     "GroupLoad",
     "GroupLoads",
     "HarnessLoad",
@@ -55,6 +69,10 @@ __all__ = [
     "daily_totals",
     "find_by_id",
     "find_stale",
+    "gpu_by_lab",
+    "gpu_by_partition",
+    "gpu_fits",
+    "gpu_split",
     "held_now",
     "hour_of_week",
     "live_jobs",

@@ -1,6 +1,6 @@
 """What a list of jobs is narrowed to, read from an address: figures, pages and exports mean the same by it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
@@ -12,7 +12,7 @@ from portal.core.errors import Invalid
 from principals.actors import Actor as Principal
 from principals.models import AgentSession
 from telemetry.engine.slurm.values import ENDED_STATES
-from telemetry.models import Actor, Job, JobState
+from telemetry.models import Actor, Job, JobGpuUse, JobState
 
 # A state of the address stands for what a person means by it; FAILED as the rollups' `ended_failed` does.
 STATE_GROUPS: Final[dict[str, tuple[str, ...]]] = {
@@ -24,6 +24,8 @@ LONGEST_TEXT: Final = 100
 _MAX_SECONDS: Final = 10**9
 
 
+MEASURED, UNMEASURED = "measured", "unmeasured"
+GPU_USES: Final = (*JobGpuUse.Quadrant.values, MEASURED, UNMEASURED)
 OTHERS = "others"  # everybody but agents: people, and what is not attributed
 
 
@@ -46,21 +48,25 @@ class JobFilter:
     campaign: str = ""
     max_elapsed_s: int | None = None
     wait_s: int | None = None  # waits, or waited, longer than that
+    gpu_use: str = ""  # a quadrant of `JobGpuUse`, measured or unmeasured
+    gpu_fit: str = ""
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> "JobFilter":
         """Read a filter. Errors: `Invalid` for a day or a number that is none, so that no count is of something else.
 
-        Run times and states of the end are said of jobs that ended: unless `by` says otherwise, days are of the end,
-        as they are in the figures that lead here.
+        Run times, GPU use and states of the end are said of jobs that ended: unless `by` says otherwise, days are of
+        the end, as they are in the figures that lead here.
         """
         texts = ("cluster", "harness", "lab", "partition", "qos", "user", "agent", "campaign")
         most = _seconds(query, "max_elapsed_s")
         actor, states = query.get("actor", ""), _states(query.get("state", ""))
+        gpu_use, gpu_fit = _one_of(query, "gpu_use", GPU_USES), _one_of(query, "gpu_fit", JobGpuUse.Fit.values)
         return cls(
             **{name: query.get(name, "").strip()[:LONGEST_TEXT] for name in texts},
             first=_day(query, "from"), last=_day(query, "to"), max_elapsed_s=most, wait_s=_seconds(query, "wait"),
-            by=_by(query.get("by", ""), states, most),
+            by=_by(query.get("by", ""), states, ended_only=most is not None or bool(gpu_use or gpu_fit)),
+            gpu_use=gpu_use, gpu_fit=gpu_fit,
             actor=actor if actor in (*Actor.values, OTHERS) else "", states=states,
         )  # fmt: skip
 
@@ -91,7 +97,17 @@ class JobFilter:
             jobs = jobs.filter(state__in=self.wanted_states)
         if self.max_elapsed_s is not None:
             jobs = jobs.filter(elapsed_s__lte=self.max_elapsed_s, start__isnull=False, state__in=sorted(ENDED_STATES))
-        return self._waited(self._within_days(jobs))
+        return self._waited(self._within_days(self._on_gpus(jobs)))
+
+    def _on_gpus(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
+        if not (self.gpu_use or self.gpu_fit):
+            return jobs
+        jobs = jobs.filter(gpus__gt=0, start__isnull=False)
+        if self.gpu_use in (MEASURED, UNMEASURED):
+            jobs = jobs.filter(gpu_use__isnull=self.gpu_use == UNMEASURED)
+        elif self.gpu_use:
+            jobs = jobs.filter(gpu_use__quadrant=self.gpu_use)
+        return jobs.filter(gpu_use__fit=self.gpu_fit) if self.gpu_fit else jobs
 
     def _within_days(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
         # An ended job's `usage_end` is its end, and has the index.
@@ -121,11 +137,16 @@ def _states(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in text.upper().split(",")[:20] if word in known))
 
 
-def _by(asked: str, states: tuple[str, ...], max_elapsed_s: int | None) -> str:
+def _one_of(query: Mapping[str, str], name: str, known: Collection[str]) -> str:
+    text = query.get(name, "")
+    return text if text in known else ""
+
+
+def _by(asked: str, states: tuple[str, ...], *, ended_only: bool) -> str:
     if asked in ("submit", "end"):
         return asked
     ended = bool(states) and all(one in ENDED_STATES for word in states for one in STATE_GROUPS.get(word, (word,)))
-    return "end" if ended or max_elapsed_s is not None else "submit"
+    return "end" if ended or ended_only else "submit"
 
 
 def _day(query: Mapping[str, str], name: str) -> date | None:

@@ -1,6 +1,13 @@
 """Verbs of `telemetry`, called through this module: `telemetry_services.ingest_file(actor=…, …)`."""
 
 from telemetry.services.attribution import sweep_attributions
+from telemetry.services.gpu import (
+    FileSummary,
+    GpuOutcome,
+    import_gpu_file,
+    match_gpu_utilisation,
+    record_gpu_utilisation,
+)
 from telemetry.services.ingest import (
     Progress,
     RecordStream,
@@ -23,6 +30,8 @@ from telemetry.services.sources import expect_source, note_source
 __all__ = [
     "Commands",
     "Declared",
+    "FileSummary",
+    "GpuOutcome",
     "Progress",
     "Reader",
     "RecordStream",
@@ -34,11 +43,14 @@ __all__ = [
     "declare_sessions",
     "describe_others",
     "expect_source",
+    "import_gpu_file",
     "ingest_file",
     "ingest_records",
     "mark_dirty",
+    "match_gpu_utilisation",
     "note_source",
     "prune",
+    "record_gpu_utilisation",
     "refresh",
     "require_cluster",
     "run_batch",

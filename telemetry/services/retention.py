@@ -1,4 +1,4 @@
-"""What telemetry keeps for a while only: rows that were set aside, and bodies that nobody will read again."""
+"""What telemetry keeps for a while only: rows set aside, bodies that nobody will read again."""
 
 from datetime import timedelta
 from typing import Final
@@ -6,16 +6,20 @@ from typing import Final
 from django.db.models import QuerySet
 
 from portal.core import clock
-from telemetry.models import IngestBatch, IngestPayload, QuarantinedRow
+from telemetry.models import IngestBatch, IngestPayload, JobGpu, QuarantinedRow
 
 QUARANTINE_KEPT: Final = timedelta(days=30)
 # A body comes as it was sent, before anything is redacted; a batch that failed keeps it so that it can be tried again.
 PAYLOAD_KEPT: Final = timedelta(days=7)
+GPU_WAITS: Final = timedelta(days=30)  # a reading whose job nobody ever told of
 _CHUNK: Final = 50  # a piece of a body is up to a megabyte, and SQLite has one writer
 
 
 def prune() -> dict[str, int]:
-    """Delete quarantined rows and left bodies past their keeping time; return how many. Counts of batches stay."""
+    """Delete quarantined rows, left bodies and readings without a job past their time; return how many.
+
+    Counts of batches stay.
+    """
     now = clock.now()
     ended = (IngestBatch.State.DONE, IngestBatch.State.FAILED)
     return {
@@ -23,10 +27,11 @@ def prune() -> dict[str, int]:
         "payloads": _delete(
             IngestPayload.objects.filter(batch__state__in=ended, batch__finished__lt=now - PAYLOAD_KEPT)
         ),
+        "gpu_readings": _delete(JobGpu.objects.filter(job__isnull=True, received__lt=now - GPU_WAITS)),
     }
 
 
-def _delete(rows: QuerySet[QuarantinedRow] | QuerySet[IngestPayload]) -> int:
+def _delete(rows: QuerySet[QuarantinedRow] | QuerySet[IngestPayload] | QuerySet[JobGpu]) -> int:
     total = 0
     while ids := list(rows.order_by("pk").values_list("pk", flat=True)[:_CHUNK]):
         total += rows.model._default_manager.filter(pk__in=ids).delete()[0]

@@ -6,13 +6,15 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
+from principals.actors import SYSTEM_ACTOR
 from principals.models import AgentSession
-from telemetry import selectors
+from telemetry import selectors, services
 from telemetry.models import Job
 from telemetry.selectors import job_lists
 from tests import factories
 from tests.conftest import Cast, sign_in
 from tests.dashboard.live_rows import make_job
+from tests.telemetry.gpu_rows import gpu_job, reading
 
 
 def ids(client, query: str) -> set[int]:  # type: ignore[no-untyped-def]
@@ -239,3 +241,13 @@ def test_an_agent_of_another_lab_is_named_to_nobody_who_may_not_see_it(
 @pytest.mark.parametrize("text", ["-1", "1e3", "²", "9" * 12, "0" * 12 + "9" * 20, "0" * 12 + "9" * 5000])
 def test_a_number_that_no_column_holds_is_refused(cast: Cast, name: str, text: str) -> None:
     assert sign_in(cast.staff).get("/jobs/", {name: text}).status_code == 422
+
+
+def test_a_job_shows_what_its_gpus_did_and_what_would_have_done(cast: Cast) -> None:
+    user = cast.colleague.cluster_users.get()
+    job = gpu_job(user, cast.lab, 77)
+    page = f"/jobs/{job.pk}/"
+    assert "GPUs used" not in sign_in(cast.colleague).get(page).content.decode()
+    services.record_gpu_utilisation(actor=SYSTEM_ACTOR, cluster=cast.cluster, readings=[reading(77, 12, 8)])
+    html = sign_in(cast.colleague).get(page).content.decode()
+    assert "of compute" in html and "A MIG slice would have done: 1g.10gb" in html

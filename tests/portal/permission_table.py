@@ -164,6 +164,18 @@ OPERATIONS: list[Row] = [
         {"none": 401, "service": 200},
         {"cluster": "aster", "sessions": [{"host": "login01", "user": "colleague", "start": "2026-07-01T00:00:00Z"}]},
     ),
+    Row(
+        "POST",
+        "/api/v1/ingest/gpu-utilisation",
+        403,
+        {"none": 401, "service": 200},
+        {
+            "cluster": "aster",
+            "rows": [
+                {"job": 1, "gpu": "g1:0", "compute_percent": 5, "memory_percent": 5, "measured": "2026-07-01T00:00:00Z"}
+            ],
+        },
+    ),
     Row("GET", "/api/v1/jobs", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
     Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
     Row("GET", "/api/v1/lessons?text=oom", 200, {"none": 401, "service": 403}),

@@ -34,7 +34,7 @@ from security.engine.redact import redact
 from security.models import Incident
 from telemetry.engine.attribution import Matcher, Session
 from telemetry.engine.slurm.records import NEVER_ASSIGNED, JobRecord
-from telemetry.models import IngestBatch, Job, RollupDay
+from telemetry.models import IngestBatch, Job, JobGpu, JobGpuUse, RollupDay
 from tests import factories
 
 ZONE = "America/New_York"
@@ -259,6 +259,14 @@ class TestLoaded:
         assert sums["bad"] == 0
         assert sums["keys"] > 0
         assert AgentSession.objects.count() == len(loaded.sessions)
+
+    def test_gpus_are_used_as_measured_and_every_reading_found_its_job(self, loaded: Facility) -> None:
+        assert not JobGpu.objects.filter(job=None).exists()
+        uses = Counter(JobGpuUse.objects.values_list("quadrant", flat=True))
+        total = sum(uses.values())
+        for quadrant, wanted in (("both", 0.21), ("compute", 0.22), ("memory", 0.12), ("low", 0.45)):
+            assert uses[quadrant] / total == pytest.approx(wanted, abs=0.08)
+        assert {"mig", "fewer", "whole"} <= set(JobGpuUse.objects.values_list("fit", flat=True))
 
     def test_rollups_agree_with_the_generator(self, loaded: Facility) -> None:
         rows = RollupDay.objects.values("actor").annotate(n=Sum("submissions"), core=Sum("core_s"), gpu=Sum("gpu_s"))

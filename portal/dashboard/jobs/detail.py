@@ -16,7 +16,7 @@ from principals.web import PageRequest, page
 from telemetry import selectors
 from telemetry.engine import attribution
 from telemetry.engine.transitions import describe_outcome
-from telemetry.models import Actor, Job, JobState
+from telemetry.models import Actor, Job, JobGpuUse, JobState
 from telemetry.selectors.job_filters import STATE_GROUPS
 
 METHODS = {
@@ -48,6 +48,7 @@ def job(request: PageRequest, pk: int) -> HttpResponseBase:
         "lessons_url": _lessons_url(outcome) if found.state in LOST else "",
         "others": _others(request, found), "nodes": short_nodes(found.node_list),
         "extra": sorted(found.extra.items()), "caution": found.state in LOST,
+        "gpu_use": _gpu_use(found),
     }  # fmt: skip
     return render(request, "jobs/job.html", context)
 
@@ -59,6 +60,16 @@ def job_by_id(request: PageRequest, cluster: str, raw_id: int) -> HttpResponseBa
     if found is None:
         raise Http404
     return redirect(found)
+
+
+def _gpu_use(job: Job) -> dict[str, Any] | None:
+    """Return what its GPUs were used for, and what would have done; None where nobody measured it."""
+    use = JobGpuUse.objects.filter(job=job).first()
+    if use is None:
+        return None
+    less = use.fit not in (JobGpuUse.Fit.WHOLE, JobGpuUse.Fit.UNKNOWN)
+    note = f"{use.get_fit_display()} would have done: {use.fit_name}" if less else "means over the job"
+    return {"compute": use.compute_percent / 100, "memory": use.memory_percent / 100, "note": note}
 
 
 def _lessons_url(outcome: str) -> str:

@@ -1,0 +1,182 @@
+"""What jobs use of their GPUs, and what they hold and need not: jobs with GPUs that ended in the period.
+
+A job counts whole on the day of its end, for readings are of whole jobs. Those nobody measured are always counted too.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from django.db.models import Count, ExpressionWrapper, F, FloatField, Q, QuerySet, Sum
+
+from principals.models import Lab
+from telemetry.engine.gpu_use import Fit, Quadrant
+from telemetry.models import Actor, Job
+from telemetry.selectors import cells
+from telemetry.selectors.scope import Scope
+from telemetry.selectors.totals import HOUR_S, ratio
+
+TOP: Final = 10
+_MEASURED_S: Final = F("gpu_use__gpus") * F("elapsed_s")
+_SUMS: Final[dict[str, Any]] = {
+    "jobs": Count("pk"),
+    "held_s": Sum(F("gpus") * F("elapsed_s"), default=0),
+    "measured_jobs": Count("gpu_use"),
+    "measured_s": Sum(_MEASURED_S, default=0),
+    "stranded_s": Sum(
+        ExpressionWrapper(_MEASURED_S * (100.0 - F("gpu_use__used_percent")) / 100.0, output_field=FloatField()),
+        default=0.0,
+    ),
+    "peaks": Count("gpu_use", filter=Q(gpu_use__memory_is_peak=True)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSum:
+    """What some jobs held and used, GPU-seconds; `stranded_s` as `telemetry.engine.gpu_use.STRANDED_WORDS` says.
+
+    `peaks` counts jobs whose memory is their peak, for their source knew no mean.
+    """
+
+    jobs: int = 0
+    held_s: int = 0
+    measured_jobs: int = 0
+    measured_s: int = 0
+    stranded_s: float = 0.0
+    peaks: int = 0
+
+    def __add__(self, other: "GpuSum") -> "GpuSum":
+        return GpuSum(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+    @property
+    def unmeasured_jobs(self) -> int:
+        return self.jobs - self.measured_jobs
+
+    @property
+    def held_hours(self) -> float:
+        return self.held_s / HOUR_S
+
+    @property
+    def measured_hours(self) -> float:
+        return self.measured_s / HOUR_S
+
+    @property
+    def stranded_hours(self) -> float:
+        return self.stranded_s / HOUR_S
+
+    @property
+    def stranded_share(self) -> float | None:
+        """Of the GPU-hours that were measured."""
+        return ratio(self.stranded_s, self.measured_s)
+
+
+def gpu_jobs(scope: Scope) -> QuerySet[Job]:
+    """Return the jobs with GPUs that ended in the period after having started, as `scope` may see them."""
+    jobs = Job.objects.visible_to(scope.actor).filter(
+        cluster=scope.cluster, gpus__gt=0, start__isnull=False, end__isnull=False,
+        usage_end__gte=scope.period.starts, usage_end__lt=scope.period.ends,
+    )  # fmt: skip
+    return jobs.filter(lab=scope.lab) if scope.lab else jobs
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSplit:
+    """The four-way split by actor; the quadrant "" is of jobs that nobody measured."""
+
+    parts: dict[tuple[str, str], GpuSum]
+
+    def of(self, *, actor: str = "", quadrant: str | None = None) -> GpuSum:
+        """Add up an actor's jobs, or everybody's, of a quadrant or of all."""
+        wanted = (
+            part for (who, where), part in self.parts.items()
+            if actor in ("", who) and (quadrant is None or quadrant == where)
+        )  # fmt: skip
+        return sum(wanted, GpuSum())
+
+    def share(self, quadrant: str, actor: str = "") -> float | None:
+        """Return a quadrant's share of the jobs that were measured."""
+        return ratio(self.of(actor=actor, quadrant=quadrant).jobs, self.of(actor=actor).measured_jobs)
+
+    @property
+    def partly_unused_share(self) -> float | None:
+        """Return the share of measured jobs that are not heavy on both."""
+        both = self.share(Quadrant.BOTH)
+        return None if both is None else 1 - both
+
+
+def gpu_split(scope: Scope) -> GpuSplit:
+    """Split jobs by actor and quadrant, each always there; one query."""
+    rows: Any = gpu_jobs(scope).values("actor", "gpu_use__quadrant").annotate(**_renamed()).order_by()
+    found = {(row["actor"], row["gpu_use__quadrant"] or ""): _read(row) for row in rows}
+    quadrants = (*(one.value for one in Quadrant), "")
+    keys = [(actor, quadrant) for actor in Actor.values for quadrant in quadrants]
+    return GpuSplit({key: found.get(key, GpuSum()) for key in keys})
+
+
+def gpu_fits(scope: Scope) -> dict[str, GpuSum]:
+    """Split jobs by what would have done for them, "" for those that nobody measured; one query."""
+    rows: Any = gpu_jobs(scope).values("gpu_use__fit").annotate(**_renamed()).order_by()
+    found = {row["gpu_use__fit"] or "": _read(row) for row in rows}
+    return {fit: found.get(fit, GpuSum()) for fit in (*(one.value for one in Fit), "")}
+
+
+@dataclass(frozen=True, slots=True)
+class GpuGroup:
+    """The GPUs of one partition or lab. `key` is its name, "" for the rest, of `members` groups."""
+
+    key: str
+    title: str
+    people: int
+    sums: GpuSum
+    members: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GpuGroups:
+    """Groups by stranded GPU-hours, and what is left in one row; `withheld` of those for want of five people."""
+
+    rows: tuple[GpuGroup, ...]
+    withheld: int
+
+
+def gpu_by_partition(scope: Scope, *, limit: int = TOP) -> GpuGroups:
+    """Split jobs by partition, most stranded first; at most two queries."""
+    return _by(scope, "partition", limit)
+
+
+def gpu_by_lab(scope: Scope, *, limit: int = TOP) -> GpuGroups:
+    """Split jobs by lab, most stranded first; at most three queries."""
+    groups = _by(scope, "lab_id", limit)
+    labs = {str(lab.pk): lab for lab in Lab.objects.filter(pk__in=[row.key for row in groups.rows if row.key])}
+    rows = (
+        replace(row, key=labs[row.key].name, title=labs[row.key].title) if row.key else row for row in groups.rows
+    )  # fmt: skip
+    return GpuGroups(tuple(rows), groups.withheld)
+
+
+def _by(scope: Scope, column: str, limit: int) -> GpuGroups:
+    people = Count("cluster_user", distinct=True)
+    found = gpu_jobs(scope).values(column).annotate(people_=people, **_renamed()).order_by(column)
+    groups = [
+        GpuGroup(str(row[column]), str(row[column]) or "No name", row["people_"], _read(row)) for row in found
+    ]  # fmt: skip
+    groups.sort(key=lambda one: (-one.sums.stranded_s, -one.sums.held_s))
+
+    def people_in(some: Sequence[GpuGroup]) -> int:
+        keys = [one.key for one in some]
+        return int(gpu_jobs(scope).filter(**{f"{column}__in": keys}).aggregate(n=people)["n"])
+
+    shown, rest = cells.withhold(groups, limit=limit, people_in=people_in)
+    if rest:
+        whole = sum((one.sums for one in rest), GpuSum())
+        shown.append(GpuGroup("", "All others", 0, whole, len(rest)))
+    return GpuGroups(tuple(shown), sum(not cells.enough(one.people) for one in rest))
+
+
+def _renamed() -> dict[str, Any]:
+    """Return the sums under names of their own: an aggregate must not stand in for the column it is named like."""
+    return {f"{name}_": expression for name, expression in _SUMS.items()}
+
+
+def _read(row: Mapping[str, Any]) -> GpuSum:
+    return GpuSum(**{name: row[f"{name}_"] for name in _SUMS})

@@ -1,0 +1,81 @@
+"""Jobs that readings speak of, and what those readings come to for each job."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from principals.models import Cluster
+from telemetry.engine.accelerators import ACCELERATORS, Accelerator, identify, smallest_of
+from telemetry.engine.gpu_use import GpuReading, find_fit, sum_up
+from telemetry.models import Job, JobGpu, JobGpuUse, Node
+
+CLOCKS_DIFFER_S: Final = 300
+_MADE: Final = [each.name for each in JobGpuUse._meta.fields if each.name != "job"]
+
+
+class JobFinder:
+    """Jobs by raw id and instant: ids recycle, and a requeue makes another record under the same one. One query."""
+
+    def __init__(self, cluster: Cluster, raw_ids: Collection[int]) -> None:
+        started = Job.objects.filter(cluster=cluster, raw_id__in=raw_ids)
+        self._starts: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for pk, raw_id, start in started.order_by("submit").values_list("pk", "raw_id", "start"):
+            if start is not None:
+                self._starts[raw_id].append((int(start.timestamp()), pk))
+
+    def find(self, raw_id: int, measured_s: int) -> int | None:
+        """Return the newest record that had started when it was measured; None where none is known (yet)."""
+        before = [pk for start_s, pk in self._starts.get(raw_id, ()) if start_s <= measured_s + CLOCKS_DIFFER_S]
+        return before[-1] if before else None
+
+
+def sum_up_jobs(cluster: Cluster, rows: Iterable[JobGpu]) -> None:
+    """Make the rows of jobs anew from all their readings, in the caller's transaction: three queries."""
+    gpus: dict[int, list[JobGpu]] = defaultdict(list)
+    for row in rows:
+        if row.job_id is not None:
+            gpus[row.job_id].append(row)
+    if not gpus:
+        return
+    extras = dict(Job.objects.filter(pk__in=gpus).values_list("pk", "extra"))
+    among = accelerators_of(cluster)
+    JobGpuUse.objects.bulk_create(
+        [_use_of(job_id, own, extras.get(job_id, {}), among) for job_id, own in gpus.items()],
+        update_conflicts=True, unique_fields=["job"], update_fields=_MADE,
+    )  # fmt: skip
+
+
+def accelerators_of(cluster: Cluster) -> list[Accelerator]:
+    """Return the models that a cluster's nodes have; the whole table where its inventory names none."""
+    nodes = Node.objects.filter(cluster=cluster, gpus__gt=0)
+    names = {name for types in nodes.values_list("gpu_types", flat=True) for name in types}
+    found = {one.slug: one for one in map(smallest_of, sorted(names)) if one is not None}
+    return list(found.values()) or list(ACCELERATORS)
+
+
+def _use_of(job_id: int, gpus: list[JobGpu], extra: dict[str, Any], among: Collection[Accelerator]) -> JobGpuUse:
+    use = sum_up([reading_of(each) for each in gpus])
+    accelerator = _accelerator_of(gpus, extra)
+    fit, name = find_fit(use, accelerator, among)
+    return JobGpuUse(
+        job_id=job_id, accelerator=accelerator.slug if accelerator else "", fit=fit.value, fit_name=name,
+        gpus=use.gpus, unused_gpus=use.unused_gpus, compute_percent=use.compute_percent,
+        memory_percent=use.memory_percent, used_percent=use.used_percent, memory_is_peak=use.memory_is_peak,
+        peak_memory_bytes=use.peak_memory_bytes, quadrant=use.quadrant.value,
+    )  # fmt: skip
+
+
+def reading_of(row: JobGpu) -> GpuReading:
+    """Return a stored reading in the normal form."""
+    return GpuReading(
+        row.raw_id, row.gpu, row.compute_percent, row.memory_percent, int(row.measured.timestamp()),
+        row.peak_memory_bytes, row.total_memory_bytes, row.model, row.memory_is_peak,
+    )  # fmt: skip
+
+
+def _accelerator_of(gpus: list[JobGpu], extra: dict[str, Any]) -> Accelerator | None:
+    """Return the model of a job's GPUs, by what was measured or by what Slurm allocated; None where it had several."""
+    types = extra.get("gpu_types") or []
+    allocated = str(types[0]) if len(types) == 1 else ""
+    found = {identify(each.model or allocated, each.total_memory_bytes) for each in gpus}
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,66 @@
+"""Readings that came before their job was known: matched once it is."""
+
+from typing import Final
+
+from django.db import transaction
+
+from portal.core import audit, leases
+from principals.actors import SYSTEM_ACTOR
+from principals.models import Cluster
+from telemetry.models import JobGpu
+from telemetry.services.gpu.jobs import JobFinder, sum_up_jobs
+
+CHUNK: Final = 500
+_LEASE_S: Final = 600
+
+
+def match_gpu_utilisation() -> int:
+    """Give readings that wait to their jobs, those that are known by now; return how many found theirs.
+
+    Whoever comes while another matches leaves it to them.
+    """
+    waiting = Cluster.objects.filter(pk__in=JobGpu.objects.filter(job__isnull=True).values("cluster_id"))
+    with leases.held("gpu-readings", seconds=_LEASE_S) as holder:
+        return sum(_match_cluster(cluster) for cluster in waiting) if holder else 0
+
+
+def _match_cluster(cluster: Cluster) -> int:
+    after, matched = 0, 0
+    while True:
+        with transaction.atomic():
+            Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+            waits = JobGpu.objects.filter(cluster=cluster, job__isnull=True, pk__gt=after)
+            rows = list(waits.order_by("pk")[:CHUNK])
+            if not rows:
+                break
+            after = rows[-1].pk
+            matched += _adopt(cluster, rows)
+    if matched:
+        audit.record(
+            actor=SYSTEM_ACTOR.ref, verb="ingest.gpu_matched", object_kind="cluster", object_id=cluster.pk,
+            object_label=cluster.name, after={"matched": matched},
+        )  # fmt: skip
+    return matched
+
+
+def _adopt(cluster: Cluster, rows: list[JobGpu]) -> int:
+    """Give rows to their jobs; where the job has a newer reading of that GPU already, the older goes."""
+    finder = JobFinder(cluster, {row.raw_id for row in rows})
+    found = [(row, finder.find(row.raw_id, int(row.measured.timestamp()))) for row in rows]
+    known = {(row.job_id, row.gpu): row for row in JobGpu.objects.filter(job__in={job for _, job in found if job})}
+    adopted, gone = [], []
+    for row, job in found:
+        if job is None:
+            continue
+        other = known.get((job, row.gpu))
+        if other is not None and other.measured >= row.measured:
+            gone.append(row.pk)
+            continue
+        if other is not None:
+            gone.append(other.pk)
+        row.job_id = job
+        adopted.append(row)
+    JobGpu.objects.filter(pk__in=gone).delete()
+    JobGpu.objects.bulk_update(adopted, ["job"])
+    sum_up_jobs(cluster, JobGpu.objects.filter(job__in={row.job_id for row in adopted}))
+    return sum(job is not None for _, job in found)
