@@ -4,10 +4,10 @@ import re
 from datetime import timedelta
 
 import pytest
-from django.utils import timezone
 
 from policies import services as policy_services
 from portal.core import clock
+from portal.dashboard.components.words import facility_zone
 from principals import selectors
 from principals import services as principal_services
 from principals.models import Agent, AgentSession, AgentToken, Hold
@@ -193,12 +193,13 @@ def test_the_policy_names_who_has_not_accepted_it(cast: Cast) -> None:
 
 
 def test_whoever_answers_for_it_renews_it(cast: Cast) -> None:
-    day = timezone.localdate(clock.now()) + timedelta(days=200)
+    day = clock.now().astimezone(facility_zone()).date() + timedelta(days=200)
     assert sign_in(cast.outsider).post("/agents/okafor-docking/renew/", {"expires": day}).status_code == 404
     assert sign_in(cast.staff).post("/agents/okafor-docking/renew/", {"expires": day}).status_code == 403
-    sign_in(cast.colleague).post("/agents/okafor-docking/renew/", {"expires": day})
+    told = sign_in(cast.colleague).post("/agents/okafor-docking/renew/", {"expires": day}, follow=True)
     cast.agent.refresh_from_db()
-    assert (cast.agent.expires - clock.now()).days in {199, 200}
+    assert cast.agent.expires.astimezone(facility_zone()).date() == day
+    assert f"ends on {day}" in told.content.decode()
     too_far = day + timedelta(days=300)
     assert sign_in(cast.colleague).post("/agents/okafor-docking/renew/", {"expires": too_far}).status_code == 422
 

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 from policies import services as policy_services
 from portal.core.errors import Invalid
 from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm, end_of_day
+from portal.dashboard.components.words import facility_zone
 from principals import services as principal_services
 from principals.models import Agent, AgentToken
 from principals.services.tokens import IssuedToken
@@ -92,7 +93,8 @@ def renew(request: PageRequest, name: str) -> HttpResponseBase:
     agent = principal_services.renew_agent(
         actor=request.actor, agent=find_agent(request, name), expires=end_of_day(form.cleaned_data["expires"])
     )
-    messages.success(request, f"The registration of {agent.name} ends on {agent.expires:%Y-%m-%d}.")
+    day = agent.expires.astimezone(facility_zone())
+    messages.success(request, f"The registration of {agent.name} ends on {day:%Y-%m-%d}.")
     return redirect(agent)
 
 

@@ -3,13 +3,12 @@
 import re
 from datetime import date, datetime, time, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django import forms
-from django.conf import settings
 
 from policies.models import AupVersion
 from portal.core import clock
+from portal.dashboard.components.words import facility_zone
 from principals import services as principal_services
 from principals.engine.harnesses import known_harnesses
 from principals.models import Agent, Lab, User
@@ -22,7 +21,7 @@ DEFAULT_LIFE = timedelta(days=180)
 
 def end_of_day(day: date) -> datetime:
     """Return the last minute of a day in the facility's zone."""
-    return datetime.combine(day, time(23, 59), tzinfo=ZoneInfo(settings.FACILITY_TIME_ZONE))
+    return datetime.combine(day, time(23, 59), tzinfo=facility_zone())
 
 
 class NamesField(forms.CharField):
@@ -89,7 +88,7 @@ class RegisterForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["harness"].choices = list(known_harnesses().items())  # type: ignore[attr-defined]
         self.fields["owner"].queryset = lab.members.filter(is_active=True).order_by("username")  # type: ignore[attr-defined]
-        self.fields["expires"].initial = (clock.now() + DEFAULT_LIFE).date()
+        self.fields["expires"].initial = (clock.now() + DEFAULT_LIFE).astimezone(facility_zone()).date()
         self.fields["aup_version"].initial = aup.version
         self.fields["accept"].label = f"I have read AUP {aup.version} and accept it for this agent."
 
@@ -170,4 +169,4 @@ class RenewForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["expires"].initial = (clock.now() + DEFAULT_LIFE).date()
+        self.fields["expires"].initial = (clock.now() + DEFAULT_LIFE).astimezone(facility_zone()).date()
