@@ -6,12 +6,15 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from portal.core import clock
 from portal.core.models import Lease
+
+LONGEST: Final = timedelta(minutes=10)
 
 
 def holder_name() -> str:
@@ -20,10 +23,13 @@ def holder_name() -> str:
 
 
 def take(name: str, holder: str, *, seconds: float) -> bool:
-    """Take or renew the lease `name` for `holder`; say whether it is held. One row decides."""
+    """Take or renew the lease `name` for `holder`, for `LONGEST` at most; say whether it is held. One row decides.
+
+    A lease that runs on far beyond that was written while a clock was ahead, and is nobody's.
+    """
     now = clock.now()
-    until = now + timedelta(seconds=seconds)
-    free = Lease.objects.filter(Q(holder=holder) | Q(until__lt=now), name=name)
+    until = now + min(timedelta(seconds=seconds), LONGEST)
+    free = Lease.objects.filter(Q(holder=holder) | Q(until__lt=now) | Q(until__gt=now + 2 * LONGEST), name=name)
     if free.update(holder=holder, until=until):
         return True
     if Lease.objects.filter(name=name).exists():

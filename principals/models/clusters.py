@@ -3,6 +3,7 @@
 from typing import Self
 
 from django.db import models
+from django.db.models.functions import Lower
 
 from portal.core import clock
 from principals.actors import Actor
@@ -15,6 +16,9 @@ class Cluster(models.Model):
     name = models.SlugField(max_length=40, unique=True)
     is_demo = models.BooleanField(default=False)
     created = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(Lower("name"), name="principals_cluster_in_any_case")]
 
     def __str__(self) -> str:
         return self.name

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from portal.core import audit
 from portal.core.errors import Invalid
@@ -32,8 +32,13 @@ def ensure_cluster(name: str, *, is_demo: bool = False) -> Cluster:
     In any case it is the same one, as it is to Slurm (slurm.conf(5), ClusterName): two would count every job twice.
     """
     require_cluster_name(name)
-    known = Cluster.objects.filter(name=name).first() or Cluster.objects.filter(name__iexact=name).first()
-    return known or Cluster.objects.get_or_create(name=name, defaults={"is_demo": is_demo})[0]
+    if known := Cluster.objects.filter(name__iexact=name).first():
+        return known
+    try:
+        with transaction.atomic():
+            return Cluster.objects.create(name=name, is_demo=is_demo)
+    except IntegrityError:  # somebody else did, perhaps in another case
+        return Cluster.objects.get(name__iexact=name)
 
 
 class Directory:

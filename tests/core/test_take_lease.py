@@ -75,3 +75,10 @@ def test_a_block_holds_a_lease_and_gives_it_back_even_when_it_fails() -> None:
     with pytest.raises(ZeroDivisionError), leases.held("sealer", seconds=60):
         raise ZeroDivisionError
     assert leases.take("sealer", "b", seconds=60)
+
+
+def test_a_lease_that_a_clock_ahead_wrote_holds_nobody_up() -> None:
+    Lease.objects.create(name="sealer", holder="a", until=clock.now() + timedelta(days=400))
+
+    assert leases.take("sealer", "b", seconds=60)
+    assert not leases.take("sealer", "c", seconds=60)

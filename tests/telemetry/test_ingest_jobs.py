@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db.models import QuerySet
 
 from portal.core.errors import Invalid, NotAllowed
 from portal.core.models import AuditEvent, LiveEvent
@@ -280,6 +281,15 @@ def test_what_an_odd_name_would_do_to_a_terminal_is_shown_as_text(cluster: Clust
 def test_a_cluster_named_in_another_case_is_the_same(cluster: Cluster):
     assert services.require_cluster(SYSTEM_ACTOR, "jobs", "ASTER") == cluster
     assert Cluster.objects.count() == 1
+
+
+def test_the_database_keeps_a_name_in_two_cases_out_whoever_was_first(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+):
+    # As if the other one had been made between the look and the write.
+    monkeypatch.setattr(QuerySet, "first", lambda self: None)
+
+    assert services.require_cluster(SYSTEM_ACTOR, "jobs", "Aster") == cluster
 
 
 def test_a_file_of_another_cluster_is_refused_whole_and_plainly(
