@@ -102,15 +102,11 @@ def find_digests(cluster_id: int, raw_ids: Sequence[int]) -> dict[Key, int]:
 
 
 def insert_frame(frame: "pl.DataFrame") -> None:
-    """Insert rows given in columns named as the table's, `KEY` and `VALUES` in their order; all of them are new."""
-    with connection.cursor() as cursor:
-        if connection.vendor != "postgresql":
-            cursor.executemany(_INSERT, frame.rows())
-            return
-        # Texts are quoted, also empty ones; what is not there is not.
-        text = frame.write_csv(include_header=False, quote_style="non_numeric", null_value="\\N")
-        with cursor.copy(_COPY) as copy:
-            copy.write(text)
+    """Copy rows into PostgreSQL, given in columns as `KEY` and `VALUES` name them; all of them are new."""
+    # Texts are quoted, also empty ones; what is not there is not.
+    text = frame.write_csv(include_header=False, quote_style="non_numeric", null_value="\\N")
+    with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+        copy.write(text)
 
 
 def find_fault(record: JobRecord, cluster: str) -> tuple[str, str] | None:
