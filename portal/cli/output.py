@@ -17,7 +17,8 @@ def writing_carefully() -> Iterator[None]:
         try:
             yield
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it was closed before we began (`>&-`)
+                sys.stdout.flush()
     except BrokenPipeError:
         _write_nowhere()
         sys.exit(READER_GONE)

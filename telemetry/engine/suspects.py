@@ -3,9 +3,10 @@
 import polars as pl
 
 from security.engine.redact import SIGNS, may_hold_secret
+from telemetry.engine.redaction import FREE_FIELDS
 from telemetry.engine.slurm.bulk_columns import Columns
 
-_FREE = ("submit_line", "job_name", "work_dir", "reason", "partition", "qos", "node_list")
+_FREE = [name for name in FREE_FIELDS if name != "comment"]  # that one stands in the tails
 
 
 def find_suspects(jobs: pl.DataFrame, columns: Columns) -> pl.Series:

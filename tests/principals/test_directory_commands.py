@@ -1,9 +1,12 @@
 """A site's first people, labs and tokens are made by command."""
 
+from importlib import import_module
 from io import StringIO
 
 import pytest
+from django.apps import apps
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from portal.core.models import AuditEvent
 from principals.auth import actor_for_token
@@ -97,3 +100,14 @@ def test_publish_aup_round_trip(db: None, tmp_path) -> None:  # type: ignore[no-
         _run("publish_aup", str(file))
     with pytest.raises(CommandError, match="No such file"):
         _run("publish_aup", str(tmp_path / "none.toml"))
+
+
+def test_clusters_of_before_that_differ_in_case_alone_are_told_apart(db: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DROP INDEX principals_cluster_in_any_case")
+    first, twin = Cluster.objects.create(name="alpha"), Cluster.objects.create(name="Alpha")
+
+    import_module("principals.migrations.0003_cluster_in_any_case").rename_twins(apps, None)
+
+    assert list(Cluster.objects.order_by("pk").values_list("name", flat=True)) == ["alpha", f"Alpha-{twin.pk}"]
+    assert first.pk < twin.pk

@@ -292,6 +292,16 @@ def test_the_database_keeps_a_name_in_two_cases_out_whoever_was_first(
     assert services.require_cluster(SYSTEM_ACTOR, "jobs", "Aster") == cluster
 
 
+def test_a_command_that_names_a_known_cluster_in_another_case_makes_and_takes_back_nothing(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "log").write_bytes(b"nothing of ours")
+    with pytest.raises(CommandError):
+        call_command("ingest_jobs", str(tmp_path / "log"), cluster="ASTER")
+    assert "new cluster" not in capsys.readouterr().err
+    assert list(Cluster.objects.all()) == [cluster]
+
+
 def test_a_file_of_another_cluster_is_refused_whole_and_plainly(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

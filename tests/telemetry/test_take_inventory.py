@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import DataError
 
 from portal.core.models import AuditEvent
 from principals.actors import SYSTEM_ACTOR
@@ -13,6 +14,7 @@ from principals.models import Association, Cluster, Lab
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.models import InventoryReading, Node, Partition, Qos, SlurmReader
 from telemetry.services import Commands, Reader, SlurmUnavailable, serve
+from telemetry.services.reader import inventory
 from telemetry.services.reader.service import MOST_PATIENT, Pace, Round
 from tests import factories
 from tests.telemetry.engine.test_read_inventory_texts import ASSOCIATIONS, DEFAULTS, NODE, PARTITION, QOS
@@ -20,6 +22,7 @@ from tests.telemetry.logs import text
 
 pytestmark = pytest.mark.django_db
 Kind = InventoryReading.Kind
+SECRET = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 TOLD = {"nodes": NODE, "partitions": PARTITION, "qos": QOS, "assoc": ASSOCIATIONS, "user": DEFAULTS}
 
 
@@ -176,3 +179,23 @@ def test_an_inventory_in_vain_keeps_nobody_from_looking(cluster: Cluster, comman
     assert (tmp_path / "asked").read_text().count("squeue") >= len(Kind)
     assert SlurmReader.objects.get().problem == ""
     assert all(problem for _, problem in readings().values())
+
+
+def test_what_slurm_complains_of_and_what_people_write_on_a_node_is_redacted(reader: Reader, tmp_path: Path) -> None:
+    (tmp_path / "nodes").write_text(NODE.replace("Reason=fan broken", f"Reason=token={SECRET} fan broken"))
+    reader.take_inventory(Kind.NODES)
+    (tmp_path / "qos").write_text(f"\x1b[2J{SECRET}\n")
+    with pytest.raises(FormatError):
+        reader.take_inventory(Kind.QOS)
+    kept = Node.objects.get().reason, InventoryReading.objects.get(kind=Kind.QOS).problem
+    assert all(kept) and SECRET[:12] not in str(kept) and kept[1].isprintable()
+
+
+def test_a_name_that_no_column_can_hold_spoils_the_kind_alone(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_long(*_: object) -> int:
+        raise DataError("value too long for type character varying(64)")
+
+    monkeypatch.setitem(inventory._TAKERS, Kind.QOS, too_long)
+    with pytest.raises(FormatError, match="too long"):
+        reader.take_inventory(Kind.QOS)
+    assert readings()["qos"] == (0, "Slurm told something about qos that is too long.")

@@ -65,7 +65,7 @@ class Command(BaseCommand):
             try:
                 reader.take_inventory(kind)
             except (DomainError, FormatError) as error:
-                self.stderr.write(f"{kind.label}: {error.detail}")
+                self.stderr.write(f"{kind.label}: {describe(error)}")
 
 
 def _ended_by_signals() -> threading.Event:

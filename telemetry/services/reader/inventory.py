@@ -3,17 +3,19 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from django.db import models, transaction
+from django.db import DataError, models, transaction
 
 from portal.core import clock
 from portal.core.errors import DomainError
 from principals import services as principal_services
 from principals.actors import Actor
 from principals.models import Cluster
+from telemetry.engine.redaction import redact_raw
 from telemetry.engine.slurm import inventory as forms
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.models import InventoryReading, Node, Partition, Qos
-from telemetry.services.reader.commands import Commands
+from telemetry.services.ingest.feed import redaction_key
+from telemetry.services.reader.commands import Commands, describe
 
 Kind = InventoryReading.Kind
 # Every installation has them, nobody's work is charged to them, and no lab stands behind them.
@@ -28,12 +30,21 @@ def take_inventory(*, actor: Actor, cluster: Cluster, commands: Commands, kind: 
     Errors: `SlurmUnavailable`, `FormatError`, `NotAllowed`: noted with the kind, and what was known before stays.
     """
     try:
-        number = _TAKERS[kind](actor, cluster, commands)
+        number = _taken(actor, cluster, commands, kind)
     except (DomainError, FormatError) as error:
-        _note(cluster, kind, problem=error.detail[:300])
+        _note(cluster, kind, problem=describe(error)[:300])
         raise
     _note(cluster, kind, number=number, read=clock.now(), problem="")
     return number
+
+
+def _taken(actor: Actor, cluster: Cluster, commands: Commands, kind: Kind) -> int:
+    try:
+        return _TAKERS[kind](actor, cluster, commands)
+    except DataError as error:  # a name or number that no column can hold: what is known stays
+        raise FormatError(
+            "out_of_range", f"Slurm told something about {kind.label.lower()} that is too long."
+        ) from error
 
 
 def _note(cluster: Cluster, kind: Kind, **found: Any) -> None:
@@ -47,7 +58,7 @@ def _take_nodes(actor: Actor, cluster: Cluster, commands: Commands) -> int:
 def _node_values(node: forms.Node) -> dict[str, Any]:
     return node._asdict() | {
         "flags": list(node.flags), "gpu_types": dict(node.gpu_types), "partitions": list(node.partitions),
-        "reason": (node.reason or "")[:200],
+        "reason": redact_raw(node.reason or "", key=redaction_key(), keep=200)[0],  # people write it
     }  # fmt: skip
 
 

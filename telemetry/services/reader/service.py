@@ -118,7 +118,7 @@ def _take_inventory(reader: Reader, round_: Round, say: Callable[[str], None]) -
         worked = True
     except (DomainError, FormatError) as error:
         worked = False
-        say(f"{kind.label}: {error.detail} Trying again later.")
+        say(f"{kind.label}: {describe(error)} Trying again later.")
     round_.settle(kind, time.monotonic(), worked=worked)
 
 
