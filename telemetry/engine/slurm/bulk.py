@@ -20,7 +20,6 @@ from telemetry.engine.slurm.records import Outcome
 from telemetry.engine.slurm.sacct_text import SacctReader
 
 READ_BYTES: Final = 8 * 1024 * 1024
-BLOCK_ROWS: Final = 50_000
 _ODD_ROWS: Final = 2000  # of a file that is mostly not plain, as many outcomes make a block
 
 
@@ -41,7 +40,7 @@ class BulkReader:
 
     def __init__(
         self, source: Source, *, now_s: int, header: str | None = None, start_line: int = 1, offset: int = 0,
-        block_bytes: int = READ_BYTES, block_rows: int = BLOCK_ROWS,
+        block_rows: int, block_bytes: int = READ_BYTES,
     ) -> None:  # fmt: skip
         """Read the header, unless it is given. Errors: `FormatError` when this is no sacct text.
 

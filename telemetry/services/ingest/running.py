@@ -18,7 +18,7 @@ from telemetry.services.ingest.feed import Feed
 from telemetry.services.ingest.reading import Chunk, Place, cut_blocks, cut_stream, open_reader
 
 # From here on text is read in columns where PostgreSQL takes it in bulk. SQLite spends most of its time on its indexes:
-# there it was no faster, in more memory (`make bench`).
+# there it was no faster, in more memory.
 MANY_BYTES: Final = 4 * 1024 * 1024
 
 

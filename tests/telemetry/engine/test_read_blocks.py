@@ -84,7 +84,7 @@ def test_columns_that_have_no_place_and_names_of_our_own_do_not_meet() -> None:
 
 def test_most_of_a_plain_file_is_read_in_columns() -> None:
     data = b"".join(many_rows(3000))
-    reader = BulkReader(io.BytesIO(data), now_s=NOW_S, block_bytes=300_000)
+    reader = BulkReader(io.BytesIO(data), now_s=NOW_S, block_bytes=300_000, block_rows=500)
 
     blocks = list(reader)
 
@@ -102,7 +102,7 @@ def test_reading_resumes_behind_any_block() -> None:
         read += (len(block.columns.jobs) if block.columns else 0) + len(block.odd)
         rest = BulkReader(
             io.BytesIO(data[block.offset :]), now_s=NOW_S, header=reader.header, start_line=block.next_line,
-            offset=block.offset,
+            offset=block.offset, block_rows=3,
         )  # fmt: skip
         found = sum((len(each.columns.jobs) if each.columns else 0) + len(each.odd) for each in rest)
         assert read + found == len(whole)
