@@ -10,11 +10,10 @@ from telemetry.models.ingest import (
     SlurmReader,
 )
 from telemetry.models.inventory import InventoryReading, Node, Partition, Qos
-from telemetry.models.jobs import ACTIVE_STATES, Actor, Job, JobState, PendingAttribution
+from telemetry.models.jobs import Actor, Job, JobState, PendingAttribution
 from telemetry.models.rollups import RollupDay, RollupDirty, RollupHour, RollupRuntime
 
 __all__ = [
-    "ACTIVE_STATES",
     "Actor",
     "IngestBatch",
     "IngestPayload",

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from django.db.models import BigIntegerField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Value
 
 from portal.core import clock
-from telemetry.models import ACTIVE_STATES, Job, JobState
+from telemetry.models import Job, JobState
 
 JobsT = TypeVar("JobsT", bound=QuerySet[Job])
 GRACE: Final = timedelta(hours=1)  # slurmctld ends a job a little after its limit, and readers tell it later still
@@ -37,7 +37,7 @@ def held_now(jobs: JobsT) -> JobsT:
 
 def find_stale(jobs: Iterable[Job]) -> set[int]:
     """Return the ids of those jobs, of a page, whose active state is of the past: one query at most."""
-    active = {job.pk for job in jobs if job.state in ACTIVE_STATES}
+    active = {job.pk for job in jobs if job.is_active}
     if not active:
         return set()
     held = held_now(Job.objects.filter(pk__in=active)).values_list("pk", flat=True)

@@ -4,21 +4,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from django.db.models import BooleanField, Count, F, Q, QuerySet, Sum
-from django.db.models.expressions import RawSQL
+from django.db.models import Count, F, Q, QuerySet, Sum
 
 from portal.core import clock
 from principals.actors import Actor as Principal
 from principals.models import Cluster
-from telemetry.models import ACTIVE_STATES, Actor, Job, RollupDay
+from telemetry.models import Actor, Job, RollupDay
 from telemetry.selectors.held import held_now
 from telemetry.selectors.job_filters import JobFilter
 
 RECENT: Final = timedelta(hours=1)
 MOST_COUNTED: Final = 100_000
-# As literals in the order of the partial index's condition: with parameters SQLite does not see that it fits.
-_ACTIVE: Final = ", ".join(f"'{state}'" for state in sorted(map(str, ACTIVE_STATES)))
-_IS_ACTIVE: Final = RawSQL(f'"state" IN ({_ACTIVE})', [], output_field=BooleanField())  # noqa: S611 - constants only
 # What a filter may ask that daily rollups can answer too.
 _IN_ROLLUPS: Final = {
     "cluster": "cluster__name", "actor": "actor", "harness": "harness", "lab": "lab__name", "partition": "partition",
@@ -69,7 +65,7 @@ def live_jobs(actor: Principal, asked: JobFilter) -> QuerySet[Job]:
     ids = [one.pk for one in clusters() if asked.cluster in ("", one.name)]
     # Each half has an index that leads with the cluster. Joined by OR, SQLite would walk all of a cluster's jobs.
     of_these = Job.objects.filter(cluster_id__in=ids)
-    fresh = held_now(of_these.filter(_IS_ACTIVE)).values("pk").union(of_these.filter(usage_end__gte=since).values("pk"))
+    fresh = held_now(of_these.active()).values("pk").union(of_these.filter(usage_end__gte=since).values("pk"))
     return asked.apply(Job.objects.visible_to(actor).filter(pk__in=fresh), actor)
 
 

@@ -14,14 +14,11 @@ from principals.models import Cluster
 from principals.services import DeclaredSession
 from telemetry import services
 from telemetry.models import Job, QuarantinedRow, RollupDay
-from telemetry.services.ingest import reading, rows, running
+from telemetry.services.ingest import rows, running
 from tests import factories
 from tests.telemetry.logs import counts, ingest, job_row, live_row, many, text
 
-pytestmark = [
-    pytest.mark.django_db, pytest.mark.sql,
-    pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite takes every row by itself"),
-]  # fmt: skip
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 
 SECRET = "sbatch --export=HF_TOKEN=hf_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z"
 ODD = (
@@ -76,7 +73,7 @@ def ingest_both_ways(bodies: list[bytes], *, block_rows: int) -> tuple[Any, Any]
     results, now = [], clock.now()
     with pytest.MonkeyPatch.context() as patch, transaction.atomic():
         patch.setattr(clock, "now", lambda: now)
-        patch.setattr(reading, "BLOCK_ROWS", block_rows)
+        patch.setitem(running.BLOCK_ROWS, connection.vendor, block_rows)
         for name, many_bytes in (("rows", 10**9), ("blocks", 0)):
             patch.setattr(running, "MANY_BYTES", many_bytes)
             cluster = factories.make_cluster(name)

@@ -19,7 +19,7 @@ from telemetry.engine.slurm.lines import Source, open_source
 from telemetry.engine.slurm.records import Outcome
 from telemetry.engine.slurm.sacct_text import SacctReader
 
-READ_BYTES: Final = 8 * 1024 * 1024
+READ_BYTES: Final = 4 * 1024 * 1024
 _ODD_ROWS: Final = 2000  # of a file that is mostly not plain, as many outcomes make a block
 
 

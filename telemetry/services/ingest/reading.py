@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 FORMATS: Final = ("sacct", "sacct-json", "xdmod")
 RECORDS: Final = "records"  # records that came as objects, not as text
 CHUNK_ROWS: Final = 2000
-# A block is one transaction: so long at most other writers of the same cluster wait, about a second.
-BLOCK_ROWS: Final = 20_000
+# A block is one transaction: so long other writers wait. On PostgreSQL those of the same cluster, about a second; on
+# SQLite all of them, a fifth of a second.
+BLOCK_ROWS: Final = {"sqlite": 2500, "postgresql": 20_000}
 # A long line that was set aside counts for many rows, so that a chunk of them stays small in memory.
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
 
@@ -51,13 +52,12 @@ def open_reader(source: Source, *, format: str, place: Place, now_s: int) -> Rea
     return kind(source, now_s=now_s, header=place.header or None, start_line=place.line, offset=place.offset)
 
 
-def cut_blocks(source: Source, *, place: Place, now_s: int) -> Iterator[Chunk]:
-    """Cut sacct text into blocks that are read in columns. Errors: `FormatError`."""
+def cut_blocks(source: Source, *, place: Place, now_s: int, size: int) -> Iterator[Chunk]:
+    """Cut sacct text into blocks of about `size` rows that are read in columns. Errors: `FormatError`."""
     from telemetry.engine.slurm.bulk import BulkReader
 
     reader = BulkReader(
-        source, now_s=now_s, header=place.header or None, start_line=place.line, offset=place.offset,
-        block_rows=BLOCK_ROWS,
+        source, now_s=now_s, header=place.header or None, start_line=place.line, offset=place.offset, block_rows=size,
     )  # fmt: skip
     for block in reader:
         yield Chunk((), Place(block.offset, block.next_line, reader.header), block)

@@ -102,7 +102,11 @@ def find_digests(cluster_id: int, raw_ids: Sequence[int]) -> dict[Key, int]:
 
 
 def insert_frame(frame: "pl.DataFrame") -> None:
-    """Copy rows into PostgreSQL, given in columns as `KEY` and `VALUES` name them; all of them are new."""
+    """Insert rows given in columns as `KEY` and `VALUES` name them; all of them are new. PostgreSQL takes a copy."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.executemany(_INSERT, frame.rows())
+        return
     # Texts are quoted, also empty ones; what is not there is not.
     text = frame.write_csv(include_header=False, quote_style="non_numeric", null_value="\\N")
     with connection.cursor() as cursor, cursor.copy(_COPY) as copy:

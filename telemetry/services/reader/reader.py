@@ -15,7 +15,7 @@ from telemetry.engine.slurm.queue import Queue, Standing, find_changed, find_uns
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected
 from telemetry.engine.slurm.sacct_text import SacctReader
 from telemetry.engine.slurm.statistics import Asked, Statistics, asked_between
-from telemetry.models import ACTIVE_STATES, IngestBatch, InventoryReading, Job, SlurmReader
+from telemetry.models import IngestBatch, InventoryReading, Job, SlurmReader
 from telemetry.services.ingest.rows import find_fault
 from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.reader.commands import IDS_A_CALL, Commands
@@ -191,7 +191,7 @@ class Reader:
 
 def _stored_queue(cluster: Cluster) -> Queue:
     """Return the jobs that are stored as active: those that left while no reader looked are then seen to have left."""
-    active = Job.objects.filter(cluster=cluster, state__in=ACTIVE_STATES, submit__gte=clock.now() - KNOWN)
+    active = Job.objects.active().filter(cluster=cluster, submit__gte=clock.now() - KNOWN)
     return {
         raw_id: Standing(state, restarts)
         for raw_id, state, restarts in active.order_by("submit").values_list("raw_id", "state", "restarts")
