@@ -32,7 +32,7 @@ RULES: principal_permissions.Rules = {
     "trial.request": _works_in,
     "trial.cancel": _may_cancel,
     "trial.set_limits": _staff,
-    "extension.submit": lambda actor, _: actor.user is not None,
+    "extension.submit": lambda actor, _: actor.user is not None and not actor.is_auditor,
     "extension.decide": _reviewer,
 }
 _book = principal_permissions.Rulebook(RULES)

@@ -60,7 +60,7 @@ def _require_more_than_reading(request: PageRequest) -> None:
     if request.actor.is_auditor:
         raise NotAllowed(
             "An auditor reads everything and changes nothing.", code="auditor_reads",
-            remedy="Act as somebody who is no auditor.",
+            remedy="Ask somebody who is no auditor to do it.",
         )  # fmt: skip
     hold = Hold.objects.in_force().on(Hold.Subject.USER, request.user.pk).order_by("placed_at").first()
     if hold is not None:

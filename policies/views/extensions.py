@@ -83,6 +83,7 @@ def _show(
         "release": release,
         "now": clock.now(),
         "may_decide": permissions.can(request.actor, "extension.decide"),
+        "may_submit": permissions.can(request.actor, "extension.submit"),
     }
     if release is not None:
         context |= {
@@ -133,6 +134,7 @@ def decide_extension(request: PageRequest, pk: int) -> HttpResponseBase:
 @page
 def submit_extension(request: PageRequest) -> HttpResponseBase:
     """Submit a release for review."""
+    permissions.require(request.actor, "extension.submit")
     form = SubmitForm(request.POST if request.method == "POST" else None)
     status = 200
     if request.method == "POST":

@@ -1,6 +1,7 @@
 """Monthly reports as they were drafted and published."""
 
 import hashlib
+from datetime import datetime
 from typing import Self
 
 from django.db import models
@@ -10,6 +11,7 @@ from django.urls import reverse
 from portal.core import audit, clock
 from principals.actors import Actor
 from principals.models import Cluster
+from telemetry.selectors import Period
 
 
 def digest_of(content: object) -> str:
@@ -68,6 +70,16 @@ class Report(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("report", kwargs={"cluster": self.cluster.name, "month": f"{self.month:%Y-%m}"})
+
+    @property
+    def ends(self) -> datetime:
+        """The first instant behind its month."""
+        return Period.month(self.month.year, self.month.month).ends
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its month is over, so that it can be published."""
+        return self.ends <= clock.now()
 
     @property
     def is_intact(self) -> bool:

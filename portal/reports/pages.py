@@ -120,5 +120,20 @@ def write(content: Json, kind: str) -> str:
     """Write a report as `json`, `csv`, or an `html` document that stands alone."""
     if kind == "html":
         css = (settings.BASE_DIR / "portal" / "static" / "portal.css").read_text(encoding="utf-8")
-        return render_to_string("reports/document.html", context(content) | {"css": css})
+        return render_to_string("reports/document.html", context(_with_whole_urls(content)) | {"css": css})
     return respond(content, kind).content.decode()
+
+
+def _with_whole_urls(content: Json) -> Json:
+    """Let the numbers of a document that stands alone lead to the portal that wrote it."""
+
+    def whole(part: Json) -> Json:
+        url = part["url"]
+        return part | {"url": f"{settings.BASE_URL}{url}" if url else ""}
+
+    sections = [
+        section
+        | {"figures": [whole(one) | {"rows": [whole(row) for row in one["rows"]]} for one in section["figures"]]}
+        for section in content["sections"]
+    ]
+    return content | {"sections": sections}

@@ -49,7 +49,7 @@ def publish(*, actor: Actor, report: Report, digest: str) -> Report:
     Errors: Conflict `not_a_draft`, `report_changed` (the draft was rebuilt since it was read), `month_not_over`.
     """
     permissions.require(actor, "facility.run")
-    if Period.month(report.month.year, report.month.month).ends > clock.now():
+    if not report.is_over:
         raise Conflict("The month is not over.", code="month_not_over", remedy="Publish it when the month has ended.")
     now = clock.now()
     with transaction.atomic():

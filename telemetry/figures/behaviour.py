@@ -62,12 +62,20 @@ def _runtime(title: str, unit: Unit, of: Callable[[Runtimes], Number | None],
     return measured
 
 
+def words_of(edge_s: int) -> str:
+    """Write a bound of run times in the largest unit that holds it whole: 90 s, 2 min, 36 h, 60 d."""
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if edge_s and edge_s % size == 0:
+            return f"{edge_s // size} {unit}"
+    return f"{edge_s} s"
+
+
 def _curve(readings: Readings) -> Measured:
     found = readings.runtimes
     curves = {actor: dict(found[actor].cumulative()) for actor in LABELS}
     columns = tuple(Column(actor, label, Unit.SHARE) for actor, label in LABELS.items())
     rows = tuple(
-        Row(str(edge), f"{edge} s", tuple(curves[actor].get(edge) for actor in LABELS), {"max_elapsed_s": str(edge)})
+        Row(str(edge), words_of(edge), tuple(curves[actor].get(edge) for actor in LABELS), {"max_elapsed_s": str(edge)})
         for edge in usage.RUNTIME_EDGES_S
     )
     total = sum(found[actor].jobs for actor in LABELS)

@@ -125,7 +125,7 @@ PAGES: list[Row] = [
     ),
     Row("GET", "/trials/limits/", 403, {"nobody": 302, "staff": 200}),
     signed_in("GET", "/extensions/"),
-    signed_in("GET", "/extensions/submit/"),
+    signed_in("GET", "/extensions/submit/", auditor=403),
     # The colleague submitted it; before it is admitted only they and the facility's offices see it.
     Row("GET", "/extensions/{queued_extension}/", 200, {"nobody": 302, "pi": 404, "manager": 404, "outsider": 404}),
     signed_in("GET", "/extensions/{admitted_extension}/"),

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections import defaultdict
 from io import StringIO
 from pathlib import Path
@@ -14,6 +15,7 @@ from portal.reports import monthly, pages
 from principals.actors import SYSTEM_ACTOR
 from telemetry import selectors
 from telemetry.figures import FIGURES, Readings, measure
+from telemetry.figures.behaviour import words_of
 from telemetry.selectors import Definition, Period, Scope
 from tests.telemetry.facility import Facility, make_facility
 from tests.telemetry.job_rows import DAY_0, make_job
@@ -117,6 +119,19 @@ def test_the_report_takes_in_what_is_not_yet_rolled_up(facility: Facility) -> No
 def test_a_report_goes_to_a_file(facility: Facility, tmp_path: Path) -> None:
     assert written("--output", str(tmp_path / "july.json")) == ""
     assert json.loads((tmp_path / "july.json").read_text())["title"] == "Agent load, July 2026"
+
+
+def test_numbers_of_a_document_lead_to_the_portal_that_wrote_it(facility: Facility, settings: Any) -> None:
+    settings.BASE_URL = "https://gatehouse.example.org"
+    links = set(re.findall(r'href="([^"#]+)"', written("--format", "html")))
+    assert links
+    assert {link for link in links if not link.startswith("https://gatehouse.example.org/jobs/?")} == set()
+
+
+def test_bounds_of_run_times_are_written_in_whole_units() -> None:
+    assert [words_of(edge) for edge in (0, 90, 120, 5400, 129_600, 5_184_000)] == [
+        "0 s", "90 s", "2 min", "90 min", "36 h", "60 d",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "why"), [("missing/july.json", "No such file"), (".", "Is a directory")])

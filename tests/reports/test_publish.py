@@ -92,6 +92,15 @@ def test_a_month_that_goes_on_is_not_published(staff: Any, draft: Report) -> Non
     assert refused.value.code == "month_not_over"
 
 
+def test_a_month_that_goes_on_says_from_when_it_can_be_published(cast: Cast, draft: Report) -> None:
+    browser = sign_in(cast.staff)
+    with time_machine.travel(DAY_0 + 86_400, tick=False):
+        page = browser.get(draft.get_absolute_url()).content.decode()
+    assert "can be published from 1 August on" in page and "Publish version" not in page
+    with time_machine.travel(AUGUST_1, tick=False):
+        assert "Publish version 1" in browser.get(draft.get_absolute_url()).content.decode()
+
+
 def test_a_published_version_can_be_withdrawn_with_a_reason(staff: Any, draft: Report) -> None:
     report = services.supersede(actor=staff, report=publish(staff, draft), reason="Two days of the log were missing.")
     assert report.state == "superseded"
