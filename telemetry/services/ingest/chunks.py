@@ -42,13 +42,13 @@ class _Prepared:
     counts: Counts = field(default_factory=Counts)
 
 
-def prepare(outcomes: Iterable[Outcome], *, cluster: str, first_line: int) -> _Prepared:
+def prepare(outcomes: Iterable[tuple[int, Outcome]], *, cluster: str) -> _Prepared:
     """Redact and digest what will be stored; this needs no database and holds no lock."""
     prepared, key = _Prepared(), redaction_key()
-    for outcome in outcomes:
+    for line, outcome in outcomes:
         if isinstance(outcome, JobRecord):
             if fault := rows.find_fault(outcome, cluster):
-                prepared.rejected.append(Rejected(first_line, *fault, repr(outcome[:6])))
+                prepared.rejected.append(Rejected(line, *fault, repr(outcome[:6])))
                 continue
             record, secrets = redact_record(outcome, key=key)
             prepared.counts.redactions += secrets
@@ -64,16 +64,16 @@ def prepare(outcomes: Iterable[Outcome], *, cluster: str, first_line: int) -> _P
 
 def write_chunk(feed: Feed, chunk: Chunk) -> Counts:
     """Write a chunk and move the batch on, or nothing at all. Errors: `LeaseLost`, those of the database."""
-    cluster, line = feed.cluster.name, feed.batch.line
+    cluster = feed.cluster.name
     plain, outcomes = (None, chunk.outcomes) if chunk.block is None else _open_block(feed, chunk.block)
-    prepared = prepare(outcomes, cluster=cluster, first_line=line)
+    prepared = prepare(outcomes, cluster=cluster)
     counts = prepared.counts
     with transaction.atomic():
         # Jobs and sessions of a cluster are written one after the other, so that each sees the other's rows.
         Cluster.objects.select_for_update(no_key=True).get(pk=feed.cluster.pk)
         if plain is not None:
             counts.step_rows += len(plain.columns.steps)
-            prepared.records += prepare(plain.write(feed, counts), cluster=cluster, first_line=line).records
+            prepared.records += prepare(plain.write(feed, counts), cluster=cluster).records
         _Writer(feed, prepared).write()
         counts.redactions += quarantine.set_aside(feed.batch, prepared.rejected, before=feed.batch.rejected_rows)
         _note_source(feed)
@@ -86,10 +86,10 @@ def write_chunk(feed: Feed, chunk: Chunk) -> Counts:
     return counts
 
 
-def _open_block(feed: Feed, block: "Block") -> "tuple[Plain | None, Sequence[Outcome]]":
+def _open_block(feed: Feed, block: "Block") -> "tuple[Plain | None, Sequence[tuple[int, Outcome]]]":
     """Return the jobs of a block that are written in columns, and the outcomes that go one by one."""
     if block.columns is None:
-        return None, [outcome for _, outcome in block.odd]
+        return None, block.odd
     from telemetry.services.ingest.plain import part
 
     return part(feed, block.columns, block.odd)

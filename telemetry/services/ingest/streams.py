@@ -47,7 +47,8 @@ class RecordStream:
 
     def _write(self, records: Sequence[Outcome]) -> Counts:
         feed = self._open()
-        return write_chunk(feed, Chunk(records, Place(line=feed.batch.line + len(records))))
+        outcomes = list(enumerate(records, start=feed.batch.line))
+        return write_chunk(feed, Chunk(outcomes, Place(line=feed.batch.line + len(records))))
 
     def _open(self) -> Feed:
         feed = self._feed
