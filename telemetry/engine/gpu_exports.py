@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from telemetry.engine import jobstats
-from telemetry.engine.gpu_use import GpuReading, find_fault
+from telemetry.engine.gpu_use import GpuReading, find_fault, is_numbered
 from telemetry.engine.slurm.errors import FormatError, RowError
 from telemetry.engine.slurm.records import Rejected
 
@@ -229,12 +229,15 @@ def _job_of(cells: Cells) -> int:
 
 
 def _gpu_of(cells: Cells) -> str:
-    """Name a GPU within its job: a UUID as it is, an index with its node; a slice of it by its number too."""
+    """Name a GPU within its job: a UUID as it is, a number with its node; a slice of it by its number too."""
     gpu, node, part = _first(cells, _GPU), _first(cells, _NODE), cells.get("gpu_i_id", "")
     if not gpu:
         raise RowError("gpu_invalid", "The GPU has no name.")
-    named = f"{node}:{gpu}" if node and len(gpu) <= 4 else gpu
-    return f"{named}/{part}" if part else named
+    if is_numbered(gpu):
+        if not node:
+            raise RowError("node_missing", f"Each node has a GPU {gpu}: add a column `node`, or one of UUIDs.")
+        gpu = f"{node}:{gpu}"
+    return f"{gpu}/{part}" if part else gpu
 
 
 def _number(cells: Cells, name: str) -> float:

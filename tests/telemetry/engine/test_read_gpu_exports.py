@@ -142,6 +142,15 @@ def test_an_index_alone_is_named_with_its_node_and_a_slice_with_its_number():
     assert [each.gpu for each in found] == ["n1:3", "n1:3/7"]
 
 
+def test_numbered_gpus_without_their_node_are_not_taken_for_one():
+    """A job on two nodes has two GPUs 0."""
+    header, line = FLAT.replace(",node", ""), f"41,{{}},5,1,{TOTAL},A100"
+    found = read(header, line.format("0"), line.format("nvidia0"), line.format("GPU-5fd4f087"))
+    assert [getattr(each, "reason_code", "read") for each in found] == ["node_missing", "node_missing", "read"]
+    assert isinstance(found[0], Rejected) and "add a column `node`" in found[0].detail
+    assert [getattr(each, "gpu", "") for each in read(FLAT, f"41,n1,nvidia0,5,1,{TOTAL},A100")] == ["n1:nvidia0"]
+
+
 @pytest.mark.parametrize("lines", [(), ("",), ("nothing,here",), ("JobIDRaw|End",)])
 @pytest.mark.parametrize("format", ["jobstats", "dcgm"])
 def test_a_file_of_another_form_is_refused_whole(lines, format):
