@@ -101,6 +101,21 @@ def test_of_what_waited_and_what_came_after_the_newer_stands(cluster, user, lab,
     assert JobGpuUse.objects.get().compute_percent == compute
 
 
+def test_what_was_measured_after_a_run_waits_for_the_next_one(cluster: Cluster, user: ClusterUser, lab: Lab):
+    first = gpu_job(user, lab, 7, state="REQUEUED")
+    running = gpu_job(user, lab, 8, end=None, usage_end=ENDED, state="RUNNING")
+    later = ENDED + 5 * HOUR
+    sent = [reading(7, 10), reading(7, 90, at=later), reading(8, 10), reading(8, 90, at=later)]
+    assert record(cluster, *sent) == ["created", "created waits", "created", "created waits"]
+    assert services.match_gpu_utilisation() == 0
+    second = gpu_job(user, lab, 7, start=ENDED + 3 * HOUR)
+    type(running).objects.filter(pk=running.pk).update(usage_end=later)
+    assert services.match_gpu_utilisation() == 2
+    assert dict(JobGpuUse.objects.values_list("job", "compute_percent")) == {
+        first.pk: 10, second.pk: 90, running.pk: 90,
+    }  # fmt: skip
+
+
 def test_a_recycled_id_is_matched_by_time(cluster: Cluster, user: ClusterUser, lab: Lab):
     old = gpu_job(user, lab, 7)
     new = gpu_job(user, lab, 7, start=DAY_0 + 48 * HOUR)

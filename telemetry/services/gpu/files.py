@@ -46,7 +46,7 @@ def import_gpu_file(
     reason. Errors: `FormatError` where the file is of another form (nothing is taken then), `NotAllowed`.
     """
     permissions.require_feed(actor, "gpu", cluster.name)
-    outcomes = read_export(lines, format=format, now_s=clock.now_s())
+    outcomes = read_export(lines, format=format)
     # Nobody goes on with what a killed process left: its lease runs out, and the same command again repeats nothing.
     batch = IngestBatch.objects.create(
         kind=IngestBatch.Kind.GPU, cluster=cluster, format=format, source=source[:64], name=name[:200],
