@@ -4,7 +4,9 @@ from datetime import timedelta
 from random import Random
 
 import pytest
+from django.db import connection
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 
 from portal.core import clock
 from portal.core.errors import NotAllowed
@@ -83,7 +85,9 @@ def test_rows_of_one_call_are_judged_in_order(cluster: Cluster, user: ClusterUse
 def test_a_reading_waits_for_its_job(cluster: Cluster, user: ClusterUser, lab: Lab):
     assert record(cluster, reading(7, 10, 5)) == ["created waits"]
     assert record(cluster, reading(7, 10, 5)) == ["unchanged waits"]
-    assert services.match_gpu_utilisation() == 0
+    with CaptureQueriesContext(connection) as asked:
+        assert services.match_gpu_utilisation() == 0
+    assert all(query["sql"].startswith("SELECT") and "FOR " not in query["sql"] for query in asked), "no lock in vain"
     gpu_job(user, lab, 7)
     assert services.match_gpu_utilisation() == 1
     assert uses() == [(7, 1, "low", "mig", "1g.10gb")]

@@ -17,10 +17,12 @@ class JobFinder:
     """Jobs by raw id and instant: ids recycle, and a requeue makes another record under the same one. One query."""
 
     def __init__(self, cluster: Cluster, raw_ids: Collection[int]) -> None:
-        jobs = Job.objects.filter(cluster=cluster, raw_id__in=raw_ids).exclude(start=None)
+        jobs = Job.objects.filter(cluster=cluster, raw_id__in=raw_ids)
         self._ran: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         found = jobs.order_by("submit").values_list("raw_id", "start", "usage_end", "pk")
         for raw_id, start, until, pk in found:
+            if start is None:
+                continue
             self._ran[raw_id].append((int(start.timestamp()), int((until or start).timestamp()), pk))
 
     def find(self, raw_id: int, measured_s: int) -> int | None:

@@ -19,7 +19,7 @@ from telemetry.services import rollups
 from telemetry.services.attribution import Attributor
 from telemetry.services.ingest import news, quarantine, rows
 from telemetry.services.ingest.feed import Counts, Feed, Ids, redaction_key
-from telemetry.services.ingest.reading import Chunk
+from telemetry.services.ingest.reading import Chunk, Place
 from telemetry.services.sources import note_source
 
 if TYPE_CHECKING:
@@ -77,12 +77,8 @@ def write_chunk(feed: Feed, chunk: Chunk) -> Counts:
         _Writer(feed, prepared).write()
         counts.redactions += quarantine.set_aside(feed.batch, prepared.rejected, before=feed.batch.rejected_rows)
         _note_source(feed)
-        lease = _move_on(feed, chunk, counts)
-    feed.lease = lease
-    batch = feed.batch
-    batch.offset, batch.line, batch.header = chunk.place.offset, chunk.place.line, chunk.place.header
-    for name, number in counts.as_dict().items():
-        setattr(batch, name, getattr(batch, name) + number)
+        lease = move_on(feed, chunk.place, counts)
+    feed.advance(chunk.place, counts, lease)
     return counts
 
 
@@ -101,16 +97,19 @@ def _note_source(feed: Feed) -> None:
     note_source(cluster=feed.cluster, name=feed.batch.source, kind=feed.batch.kind, newest=newest)
 
 
-def _move_on(feed: Feed, chunk: Chunk, counts: Counts) -> datetime:
-    """Note place, counts and a longer lease; the row decides whether the batch is still ours."""
+def move_on(feed: Feed, place: Place, counts: Counts) -> datetime:
+    """Note place, counts and a longer lease, which is returned; the row decides whether the batch is still ours.
+
+    Call it in the transaction of what is counted, and `Feed.advance` behind it. Errors: `LeaseLost`.
+    """
     lease = clock.now() + LEASE
     held = IngestBatch.objects.filter(
         pk=feed.batch.pk, state=IngestBatch.State.RUNNING, leased_until=feed.lease, offset=feed.batch.offset
     )
     moved = held.update(
-        offset=chunk.place.offset,
-        line=chunk.place.line,
-        header=chunk.place.header,
+        offset=place.offset,
+        line=place.line,
+        header=place.header,
         leased_until=lease,
         attempts=0,  # attempts since the last progress
         **{name: F(name) + number for name, number in counts.as_dict().items()},
