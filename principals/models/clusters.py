@@ -10,6 +10,14 @@ from principals.actors import Actor
 from principals.models.people import Lab, User
 
 
+class ClusterQuerySet(models.QuerySet["Cluster"]):
+    """Clusters, as Slurm and people name them."""
+
+    def named(self, name: str) -> Self:
+        """The one of that name, at most: to Slurm it is the same in any case (slurm.conf(5), ClusterName)."""
+        return self.filter(name__iexact=name) if name.isascii() and name.isprintable() else self.none()
+
+
 class Cluster(models.Model):
     """A Slurm cluster."""
 
@@ -17,11 +25,17 @@ class Cluster(models.Model):
     is_demo = models.BooleanField(default=False)
     created = models.DateTimeField(default=clock.now)
 
+    objects = ClusterQuerySet.as_manager()
+
     class Meta:
         constraints = [models.UniqueConstraint(Lower("name"), name="principals_cluster_in_any_case")]
 
     def __str__(self) -> str:
         return self.name
+
+    def is_named(self, name: str) -> bool:
+        """Say whether it is what somebody calls it, as `ClusterQuerySet.named` finds it."""
+        return name.isascii() and name.lower() == self.name.lower()  # the Kelvin sign becomes a k
 
 
 class SlurmAccount(models.Model):

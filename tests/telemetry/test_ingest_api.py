@@ -111,6 +111,15 @@ def test_a_bound_service_sends_for_its_cluster_only(cast: Cast):
     assert (sessions.status_code, sessions.json()["code"]) == (403, "cluster_not_allowed")
 
 
+def test_a_bound_service_may_write_its_cluster_in_any_case(cast: Cast):
+    api = Api(factories.make_service_token(cluster=cast.cluster))
+    assert post(api, many(1), cluster="ASTER").status_code == 202
+    assert api.post("/ingest/sessions", {"cluster": "Aster", "sessions": [a_session()]}).status_code == 200
+    assert IngestBatch.objects.get().cluster == cast.cluster
+    kelvin = post(api, many(1), cluster="\u212aepler")
+    assert (kelvin.status_code, kelvin.json()["code"]) == (422, "cluster_name_invalid")
+
+
 def test_it_validates_scope_and_token(cast: Cast, agent_api: Api):
     assert post(Api(factories.make_service_token("ingest:findings")), many(1)).status_code == 403
     assert post(agent_api, many(1)).status_code == 403

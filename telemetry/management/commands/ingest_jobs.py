@@ -47,7 +47,7 @@ class Command(BaseCommand):
     @contextlib.contextmanager
     def _cluster(self, name: str) -> Iterator[Cluster]:
         """Give the cluster of that name, made on first use; a new one of which nothing is stored does not stay."""
-        is_new = not Cluster.objects.filter(name__iexact=name).exists()
+        is_new = not Cluster.objects.named(name).exists()
         cluster = services.require_cluster(SYSTEM_ACTOR, "jobs", name)
         if is_new:
             self.stderr.write(f"{name} is a new cluster; it had no records until now.")
