@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models.functions import Lower
 
 from portal.core import clock
+from portal.core.errors import Conflict
 from principals.actors import Actor
 from principals.models.people import Lab, User
 
@@ -32,6 +33,14 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def lock(self) -> None:
+        """Lock its row in the caller's transaction, before anything of it is stored. Errors: `Conflict`: it is gone."""
+        if Cluster.objects.select_for_update(no_key=True).filter(pk=self.pk).first() is None:
+            raise Conflict(
+                f"The cluster {self.name} was taken back this minute, for nothing of it was stored.",
+                code="cluster_withdrawn", remedy="Send it again.",
+            )  # fmt: skip
 
     def is_named(self, name: str) -> bool:
         """Say whether it is what somebody calls it, as `ClusterQuerySet.named` finds it."""

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models import QuerySet
 
-from portal.core.errors import Invalid, NotAllowed
+from portal.core.errors import Conflict, Invalid, NotAllowed
 from portal.core.models import AuditEvent, LiveEvent
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, ServiceAccount, SlurmAccount
@@ -365,6 +365,20 @@ def test_a_cluster_that_something_refers_to_is_not_withdrawn(cluster: Cluster):
     bound.delete()
     assert services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster)
     assert AuditEvent.objects.get(verb="cluster.withdraw").object_label == "aster"
+
+
+def test_a_cluster_that_a_reader_reads_is_not_withdrawn(cluster: Cluster):
+    with services.hold_reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=services.Commands()) as reader:
+        assert reader is not None and not services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster)
+    assert services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster)
+
+
+def test_whoever_comes_while_a_cluster_is_withdrawn_is_told_to_send_it_again(cluster: Cluster):
+    found = Cluster.objects.get()
+    assert services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster)
+    with pytest.raises(Conflict, match="was taken back"):
+        ingest(found, many(1))
+    assert not IngestBatch.objects.exists()
 
 
 RUNS = {"State": "RUNNING", "End": "Unknown"}

@@ -64,7 +64,7 @@ def take_readings(cluster: Cluster, readings: Sequence[GpuReading], source: str)
     if not numbers:
         return outcomes
     good = [readings[number] for number in numbers]
-    Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+    cluster.lock()
     for number, result in zip(numbers, _Slice(cluster, good, source[:64]).store(), strict=True):
         outcomes[number] = result
     newest = datetime.fromtimestamp(max(each.measured_s for each in good), UTC)

@@ -36,7 +36,7 @@ def _match_cluster(cluster: Cluster) -> int:
 
 def _match(cluster: Cluster, waits: QuerySet[JobGpu]) -> int:
     with transaction.atomic():
-        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+        cluster.lock()
         matched = _adopt(cluster, list(waits))
         if matched:
             audit.record(

@@ -30,13 +30,15 @@ def start_batch(
     bytes_total: int | None = None,
     kind: IngestBatch.Kind = IngestBatch.Kind.JOBS,
 ) -> IngestBatch:
-    """Make a batch that runs in this process, under our lease from the start."""
+    """Make a batch that runs in this process, under our lease from the start. Errors: `Conflict`, of `Cluster.lock`."""
     now = clock.now()
-    return IngestBatch.objects.create(
-        kind=kind, cluster=cluster, format=format, source=source[:64], name=name[:200], digest=digest,
-        bytes_total=bytes_total, sender_kind=actor.ref.kind, sender_id=actor.ref.id, sent_by=actor.ref.label,
-        state=State.RUNNING, started=now, leased_until=now + LEASE, line=1, attempts=1,
-    )  # fmt: skip
+    with transaction.atomic():
+        cluster.lock()
+        return IngestBatch.objects.create(
+            kind=kind, cluster=cluster, format=format, source=source[:64], name=name[:200], digest=digest,
+            bytes_total=bytes_total, sender_kind=actor.ref.kind, sender_id=actor.ref.id, sent_by=actor.ref.label,
+            state=State.RUNNING, started=now, leased_until=now + LEASE, line=1, attempts=1,
+        )  # fmt: skip
 
 
 def lease_of(batch: IngestBatch) -> datetime:
