@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 from portal.core import clock
 from portal.core.models import AuditEvent
 from principals.actors import SYSTEM_ACTOR
+from principals.models import Cluster
 from telemetry import services
 from telemetry.management.commands.import_gpu_utilisation import lines_of
 from telemetry.models import IngestBatch, JobGpu, JobGpuUse
@@ -81,6 +82,34 @@ def test_a_file_of_another_form_leaves_nothing(jobs: None, tmp_path: Path):
     assert not JobGpu.objects.exists()
 
 
+def test_a_mistyped_cluster_of_which_nothing_was_stored_does_not_stay(db: None, tmp_path: Path):
+    path = tmp_path / "other.csv"
+    path.write_text("a,b\n1,2\n", encoding="utf-8")
+    for file in (path, tmp_path / "missing"):
+        with pytest.raises(CommandError):
+            run(file)
+        assert not Cluster.objects.exists()
+
+
+def test_standard_input_is_read_as_a_file_is_whatever_the_locale(jobs: None, monkeypatch: pytest.MonkeyPatch):
+    body = DCGM.encode() + SAMPLES.encode() + b"\xff\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(body), encoding="ascii", errors="strict"))
+    assert "new 2" in run(Path("-"))
+    assert IngestBatch.objects.get().quarantined.get().raw == "\ufffd"
+
+
+def test_an_error_of_ours_is_not_said_to_be_the_files(jobs: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "dcgm.csv"
+    path.write_text(DCGM + SAMPLES, encoding="utf-8")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("telemetry.services.gpu.files.take_readings", full)
+    with pytest.raises(OSError, match="No space left"):
+        run(path)
+
+
 def test_a_file_that_breaks_off_says_so_and_what_it_stored_stays(jobs: None):
     def lines():
         yield DCGM.replace("\n", "")
@@ -136,5 +165,5 @@ def test_a_file_that_takes_longer_than_a_lease_to_read_stays_ours(jobs: None, mo
 
 
 def test_of_a_very_long_line_the_beginning_is_read():
-    stream = io.StringIO("x" * (2**20 + 5) + "\nnext\n")
+    stream = io.BytesIO(b"x" * (2**20 + 5) + b"\nnext\n")
     assert [len(line) for line in lines_of(stream)] == [2**20, 5]
