@@ -120,6 +120,13 @@ def test_what_was_measured_after_a_run_waits_for_the_next_one(cluster: Cluster, 
     }  # fmt: skip
 
 
+def test_of_a_job_that_was_requeued_at_once_each_run_has_its_own_reading(cluster, user, lab):
+    first = gpu_job(user, lab, 7, state="REQUEUED")
+    second = gpu_job(user, lab, 7, start=ENDED + 120)
+    record(cluster, reading(7, 10), reading(7, 90, at=ENDED + 120 + 2 * HOUR))
+    assert dict(JobGpuUse.objects.values_list("job", "compute_percent")) == {first.pk: 10, second.pk: 90}
+
+
 def test_a_recycled_id_is_matched_by_time(cluster: Cluster, user: ClusterUser, lab: Lab):
     old = gpu_job(user, lab, 7)
     new = gpu_job(user, lab, 7, start=DAY_0 + 48 * HOUR)

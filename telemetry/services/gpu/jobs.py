@@ -30,10 +30,14 @@ class JobFinder:
 
         What was measured after the newest record's last second may be of a run that nobody has told of yet.
         """
-        before = [ran for ran in self._ran.get(raw_id, ()) if ran[0] <= measured_s + CLOCKS_DIFFER_S]
-        if not before or measured_s > before[-1][1] + CLOCKS_DIFFER_S:
+        known = self._ran.get(raw_id, ())
+        # A job that is requeued at once starts again before clocks could be told apart: by our own first.
+        begun = [ran for ran in known if ran[0] <= measured_s] or [
+            ran for ran in known if ran[0] <= measured_s + CLOCKS_DIFFER_S
+        ]
+        if not begun or measured_s > begun[-1][1] + CLOCKS_DIFFER_S:
             return None
-        return before[-1][2]
+        return begun[-1][2]
 
 
 def sum_up_jobs(cluster: Cluster, rows: Iterable[JobGpu]) -> None:
