@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Model
 
-from portal.core import leases
+from portal.core import leases, stopping
 from principals.models import Cluster
 from telemetry.models import RollupDay, RollupDirty, RollupHour, RollupRuntime
 from telemetry.selectors import recomputation
@@ -61,10 +61,11 @@ def refresh(*, cluster: Cluster | None = None, limit: int = REFRESH_LIMIT) -> in
 def catch_up(*, cluster: Cluster, patience_s: float = 60) -> bool:
     """Refresh until nothing of a cluster is marked; say whether that was reached within `patience_s`.
 
-    Waits where another process holds the lease: it does the same work.
+    Waits where another process holds the lease: it does the same work. Errors: `Stopping`.
     """
     deadline = time.monotonic() + patience_s
     while RollupDirty.objects.filter(cluster=cluster).exists():
+        stopping.check()
         if not refresh(cluster=cluster):
             if time.monotonic() > deadline:
                 return False
@@ -79,7 +80,7 @@ def _refresh_cluster(cluster: Cluster, holder: str, limit: int) -> int:
         users = sorted(marked.filter(day=day).values_list("cluster_user_id", flat=True))
         parts = _cut(users)
         for part in parts:
-            if not leases.take(f"rollups:{cluster.name}", holder, seconds=LEASE_S):
+            if stopping.asked() or not leases.take(f"rollups:{cluster.name}", holder, seconds=LEASE_S):
                 return done
             # The hours come last: should this process die before, the marks that are left bring somebody back.
             done += _recompute(cluster, day, part, with_hours=part is parts[-1])

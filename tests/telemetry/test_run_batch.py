@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.apps import apps
 
-from portal.core import clock
+from portal.core import clock, stopping
 from portal.core.actors import ActorRef
 from portal.core.models import AuditEvent
 from principals.actors import SYSTEM_ACTOR, Actor
@@ -102,6 +102,35 @@ def test_a_batch_that_died_goes_on_after_its_last_chunk(sent, monkeypatch: pytes
     assert facts(batch.cluster) == facts(whole)
     assert not RollupDirty.objects.exists()
     assert AuditEvent.objects.filter(verb="ingest.jobs", object_id=str(batch.public_id)).count() == 1
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_worker_that_is_to_end_leaves_the_rest_to_the_next_at_once(sent, monkeypatch: pytest.MonkeyPatch):
+    batch = accept(many(200))
+    stops = iter([False] * 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(stopping, "asked", lambda: next(stops, True))
+        assert not services.run_batch(batch.pk)
+    batch.refresh_from_db()
+    assert (batch.state, batch.leased_until, batch.attempts, batch.total_rows) == ("queued", None, 0, 150)
+    assert services.run_batch(batch.pk), "nothing holds it"
+    batch.refresh_from_db()
+    assert (batch.state, counts(batch), RollupDirty.objects.exists()) == ("done", {"created": 200}, False)
+
+
+def test_rollups_stop_with_their_process_and_stay_marked(sent, monkeypatch: pytest.MonkeyPatch):
+    batch = accept(many(20))
+    with monkeypatch.context() as patch:
+        patch.setattr("telemetry.services.rollups.catch_up", lambda **_: True)
+        services.run_batch(batch.pk)
+    marked = RollupDirty.objects.count()
+    with monkeypatch.context() as patch:
+        patch.setattr(stopping, "asked", lambda: True)
+        assert services.refresh() == 0
+        with pytest.raises(stopping.Stopping):
+            services.catch_up(cluster=batch.cluster)
+    assert marked == RollupDirty.objects.count() > 0
+    assert services.refresh() == marked, "whoever comes next finds no lease"
 
 
 @pytest.mark.usefixtures("_small")

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce
 
 from portal.core import audit, clock
@@ -111,10 +111,11 @@ def keep_lease(feed: Feed) -> bool:
     return True
 
 
-def release_lease(batch: IngestBatch, lease: datetime, error: str) -> None:
-    """Give a batch back to the queue after an error; the sweep sends it again."""
+def release_lease(batch: IngestBatch, lease: datetime, error: str = "") -> None:
+    """Give a batch back to the queue, after an error or because this process ends; the sweep sends it again."""
     ours = IngestBatch.objects.filter(pk=batch.pk, state=State.RUNNING, leased_until=lease)
-    ours.update(state=State.QUEUED, leased_until=None, error=error[:500])
+    attempts = F("attempts") if error else Value(0)  # to end is no failed attempt
+    ours.update(state=State.QUEUED, leased_until=None, error=error[:500], attempts=attempts)
 
 
 def _record(batch: IngestBatch, ref: ActorRef, verb: str, reason: str = "") -> None:

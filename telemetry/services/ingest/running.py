@@ -7,6 +7,7 @@ from typing import Final
 
 from django.db import connection
 
+from portal.core import stopping
 from portal.core.actors import ActorRef
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.lines import Source
@@ -55,10 +56,14 @@ def read_chunks(batch: IngestBatch, source: Source, *, now_s: int) -> Iterable[C
 
 
 def run_feed(feed: Feed, chunks: Iterable[Chunk], ref: ActorRef, report: Report | None = None) -> None:
-    """Write every chunk, finish the batch and recompute what it touched. Errors: `FormatError`, `LeaseLost`, others."""
+    """Write every chunk, finish the batch and recompute what it touched.
+
+    Errors: `FormatError`, `LeaseLost`, `Stopping`, those of the database.
+    """
     batch = feed.batch
     _collect_rarely()
     for chunk in chunks:
+        stopping.check()
         write_chunk(feed, chunk)
         if report is not None:
             report(Progress(batch.total_rows, batch.offset, batch.bytes_total))

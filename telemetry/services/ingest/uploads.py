@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef, Q
 from portal.core import clock
 from portal.core.actors import ActorRef
 from portal.core.errors import Invalid, TooLarge
+from portal.core.stopping import Stopping
 from principals.actors import SYSTEM_ACTOR, Actor
 from telemetry import tasks
 from telemetry.engine.slurm.errors import FormatError
@@ -95,6 +96,9 @@ def run_batch(batch_id: int) -> bool:
         run_feed(feed, read_chunks(batch, stream_payload(batch), now_s=clock.now_s()), ref)
     except FormatError as error:
         return batches.fail_batch(batch, feed.lease, ref, str(error))
+    except Stopping:
+        batches.release_lease(batch, feed.lease)
+        return False
     except LeaseLost:
         log.warning("ingest_lease_lost", batch=batch.pk)
         return False
