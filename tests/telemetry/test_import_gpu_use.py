@@ -72,7 +72,7 @@ def test_summaries_of_jobstats_come_as_sacct_prints_them(jobs: None, tmp_path: P
     assert (use.fit, use.accelerator) == ("unknown", "")
 
 
-def test_a_file_of_another_form_leaves_nothing(jobs: None, tmp_path: Path):
+def test_a_file_of_another_form_fails_whole_and_says_why(jobs: None, tmp_path: Path):
     path = tmp_path / "other.csv"
     path.write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(CommandError, match="Columns missing"):
