@@ -90,7 +90,7 @@ def _look_up(request: HttpRequest, text: str, cluster: str, limit: int) -> Match
     actor = actor_of(request)
     named = None
     if cluster:
-        named = Cluster.objects.filter(name=cluster).first() if cluster.isprintable() else None
+        named = Cluster.objects.named(cluster).first()
         if named is None:
             raise Invalid("No cluster has this name.", code="cluster_unknown", remedy="Send the name Slurm gives it.")
     return show_matches(memory_services.look_up(actor=actor, text=text, cluster=named, limit=limit), actor)

@@ -23,7 +23,7 @@ router = Router()
 @idempotent
 def ingest_findings(request: HttpRequest, body: FindingsIn) -> tuple[int, FindingsOut]:
     """Store findings; each joins or opens an incident. With an Idempotency-Key a retry gets the first answer."""
-    cluster = Cluster.objects.filter(name=body.cluster.replace("\0", "")).first()
+    cluster = Cluster.objects.named(body.cluster).first()
     if cluster is None:
         raise Invalid("No cluster has this name.", code="cluster_unknown", remedy="Send the name Slurm gives it.")
     outcomes = services.report_findings(

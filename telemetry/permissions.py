@@ -17,7 +17,7 @@ def may_feed(actor: Actor, kind: str, cluster_name: str) -> bool:
     if actor.service is None or SCOPE_OF_KIND[kind] not in actor.scopes:
         return False
     bound = actor.service.cluster
-    return bound is None or bound.name == cluster_name
+    return bound is None or bound.is_named(cluster_name)
 
 
 def require_feed(actor: Actor, kind: str, cluster_name: str) -> None:
@@ -32,6 +32,6 @@ def require_feed(actor: Actor, kind: str, cluster_name: str) -> None:
     if bound is None or SCOPE_OF_KIND[kind] not in actor.scopes:
         raise NotAllowed(f"{actor.ref.label or 'You'} may not send {kind}.", code="not_allowed")
     remedy = f"Send records of {bound.name}, or ask staff for a service account that is not bound to a cluster."
-    if not Cluster.objects.filter(name=cluster_name).exists():
+    if not Cluster.objects.named(cluster_name).exists():
         raise Invalid(f"There is no cluster {cluster_name[:40]}.", code="cluster_unknown", remedy=remedy)
     raise NotAllowed(f"This service may send for {bound.name} only.", code="cluster_not_allowed", remedy=remedy)

@@ -87,7 +87,8 @@ class SessionsOut(Schema):
 class GpuUseIn(Schema):
     """What one GPU did for one job over its whole time. Means in percent of the device, sizes in bytes.
 
-    `job` is the raw job id (JobIDRaw, SLURM_JOB_ID), `gpu` a UUID or `node:index`, `measured` when measuring ended.
+    `job` is the raw job id (JobIDRaw, SLURM_JOB_ID), `gpu` a UUID or `node:index` (no number alone: each
+    node has it), `measured` when measuring ended.
     Memory is what was held, not bandwidth; `memory_is_peak` where no mean of it is known.
     """
 

@@ -44,7 +44,7 @@ def lesson(request: PageRequest, public_id: str) -> HttpResponseBase:
 def _propose(request: PageRequest, shown: Lesson) -> tuple[Lesson, str]:
     place: dict[str, Any] = {}
     if shown.scope == Scope.LAB:
-        place["cluster"] = Cluster.objects.filter(name=request.POST.get("cluster", "")[:40]).first()
+        place["cluster"] = Cluster.objects.named(request.POST.get("cluster", "")).first()
     else:
         member = Lab.objects.filter(pk__in=request.actor.member_lab_ids)
         place["lab"] = member.filter(name=request.POST.get("lab", "")[:64]).first()

@@ -42,6 +42,11 @@ def take(name: str, holder: str, *, seconds: float) -> bool:
     return True
 
 
+def is_held(name: str) -> bool:
+    """Say whether anybody holds the lease `name`."""
+    return Lease.objects.filter(name=name, until__gte=clock.now()).exists()
+
+
 def release(name: str, holder: str) -> None:
     """Give the lease back, where it is still ours."""
     Lease.objects.filter(name=name, holder=holder).delete()

@@ -22,7 +22,7 @@ def _versions(request: PageRequest, cluster: str, month: str) -> QuerySet[Report
     period = Period.parse_month(month)
     return (
         Report.objects.visible_to(request.actor)
-        .filter(cluster__name=cluster, month=period.first)
+        .filter(cluster__in=Cluster.objects.named(cluster), month=period.first)
         .select_related("cluster")
     )
 
@@ -73,7 +73,7 @@ def _preferred(versions: list[Report]) -> list[Report]:
 def draft(request: PageRequest) -> HttpResponse:
     """Draft a month, or bring its draft up to date."""
     permissions.require(request.actor, "facility.run")
-    cluster = get_object_or_404(Cluster, name=request.POST.get("cluster", ""))
+    cluster = get_object_or_404(Cluster.objects.named(request.POST.get("cluster", "")))
     period = Period.parse_month(request.POST.get("month", ""))
     made = services.build_draft(actor=request.actor, cluster=cluster, period=period)
     messages.success(request, f"The draft of {made.month:%B %Y} holds the figures of this minute.")

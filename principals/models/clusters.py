@@ -6,8 +6,17 @@ from django.db import models
 from django.db.models.functions import Lower
 
 from portal.core import clock
+from portal.core.errors import Conflict
 from principals.actors import Actor
 from principals.models.people import Lab, User
+
+
+class ClusterQuerySet(models.QuerySet["Cluster"]):
+    """Clusters, as Slurm and people name them."""
+
+    def named(self, name: str) -> Self:
+        """The one of that name, at most: to Slurm it is the same in any case (slurm.conf(5), ClusterName)."""
+        return self.filter(name__iexact=name) if name.isascii() and name.isprintable() else self.none()
 
 
 class Cluster(models.Model):
@@ -17,11 +26,25 @@ class Cluster(models.Model):
     is_demo = models.BooleanField(default=False)
     created = models.DateTimeField(default=clock.now)
 
+    objects = ClusterQuerySet.as_manager()
+
     class Meta:
         constraints = [models.UniqueConstraint(Lower("name"), name="principals_cluster_in_any_case")]
 
     def __str__(self) -> str:
         return self.name
+
+    def lock(self) -> None:
+        """Lock its row in the caller's transaction, before anything of it is stored. Errors: `Conflict`: it is gone."""
+        if Cluster.objects.select_for_update(no_key=True).filter(pk=self.pk).first() is None:
+            raise Conflict(
+                f"The cluster {self.name} was taken back this minute, for nothing of it was stored.",
+                code="cluster_withdrawn", remedy="Send it again.",
+            )  # fmt: skip
+
+    def is_named(self, name: str) -> bool:
+        """Say whether it is what somebody calls it, as `ClusterQuerySet.named` finds it."""
+        return name.isascii() and name.lower() == self.name.lower()  # the Kelvin sign becomes a k
 
 
 class SlurmAccount(models.Model):

@@ -32,13 +32,13 @@ def ensure_cluster(name: str, *, is_demo: bool = False) -> Cluster:
     In any case it is the same one, as it is to Slurm (slurm.conf(5), ClusterName): two would count every job twice.
     """
     require_cluster_name(name)
-    if known := Cluster.objects.filter(name__iexact=name).first():
+    if known := Cluster.objects.named(name).first():
         return known
     try:
         with transaction.atomic():
             return Cluster.objects.create(name=name, is_demo=is_demo)
     except IntegrityError:  # somebody else did, perhaps in another case
-        return Cluster.objects.get(name__iexact=name)
+        return Cluster.objects.named(name).get()
 
 
 class Directory:

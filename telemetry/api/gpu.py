@@ -18,8 +18,9 @@ router = Router()
 def ingest_gpu_utilisation(request: HttpRequest, body: GpuUsesIn) -> tuple[int, GpuUsesOut]:
     """Send what jobs used of their GPUs; the same job and GPU again replaces what is older."""
     actor = actor_of(request)
-    cluster = services.require_cluster(actor, "gpu", body.cluster)
-    outcomes = services.record_gpu_utilisation(actor=actor, cluster=cluster, readings=list(map(_reading, body.rows)))
+    readings = list(map(_reading, body.rows))
+    with services.feed_cluster(actor=actor, kind="gpu", name=body.cluster) as cluster:
+        outcomes = services.record_gpu_utilisation(actor=actor, cluster=cluster, readings=readings)
     return 200, GpuUsesOut(
         results=[GpuUseResult(outcome=one.outcome, reason=one.reason, waits=one.waits) for one in outcomes]
     )

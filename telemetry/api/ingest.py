@@ -62,10 +62,9 @@ def list_quarantine(
 def ingest_sessions(request: HttpRequest, body: SessionsIn) -> tuple[int, SessionsOut]:
     """Declare sessions; jobs submitted within them are attributed to them, whichever came first."""
     actor = actor_of(request)
-    cluster = services.require_cluster(actor, "sessions", body.cluster)
-    declared = services.declare_sessions(
-        actor=actor, cluster=cluster, sessions=[read_session(each) for each in body.sessions]
-    )
+    sessions = [read_session(each) for each in body.sessions]
+    with services.feed_cluster(actor=actor, kind="sessions", name=body.cluster) as cluster:
+        declared = services.declare_sessions(actor=actor, cluster=cluster, sessions=sessions)
     results = [SessionResult(outcome=each.outcome, reason=each.reason) for each in declared.outcomes]
     return 200, SessionsOut(results=results, jobs_changed=declared.jobs_changed)
 

@@ -14,6 +14,7 @@ from portal.core.paging import cut_page
 from portal.core.problems import answers
 from principals.actors import Actor
 from principals.auth import actor_of, requires
+from principals.models import Cluster
 from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Job
 from telemetry.models.jobs import JobQuerySet
@@ -59,8 +60,8 @@ def list_jobs(
 def get_job(request: HttpRequest, cluster: str, raw_id: int) -> JobOut:
     """Return the newest record of a job by its raw job id (ids recycle, and a requeue makes a new record)."""
     actor = actor_of(request)
-    found = _visible(actor).filter(cluster__name=cluster, raw_id=raw_id) if 0 <= raw_id < 2**63 else None
-    job = found.order_by("-submit").first() if found is not None else None
+    found = _visible(actor).filter(cluster__in=Cluster.objects.named(cluster), raw_id=raw_id)
+    job = found.order_by("-submit").first() if 0 <= raw_id < 2**63 else None
     if job is None:
         raise NotFound(
             "There is no such job that you may see.", code="job_unknown",

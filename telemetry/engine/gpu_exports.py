@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from telemetry.engine import jobstats
-from telemetry.engine.gpu_use import GpuReading, find_fault
+from telemetry.engine.gpu_use import GpuReading, find_fault, is_numbered
 from telemetry.engine.slurm.errors import FormatError, RowError
 from telemetry.engine.slurm.records import Rejected
 
@@ -40,8 +40,8 @@ _MODEL = ("modelname", "model", "gpu_model", "gpu_type")
 _END = ("end", "timestamp", "time", "measured")
 
 
-def read_export(lines: Iterable[str], *, format: str, now_s: int) -> Iterator[Outcome]:
-    """Read an export whose first line names its columns; `now_s` is when lines without a time were measured.
+def read_export(lines: Iterable[str], *, format: str) -> Iterator[Outcome]:
+    """Read an export whose first line names its columns. Each line says when it was measured, for ids recycle.
 
     Errors: `FormatError` where it cannot be read as `format` at all.
     """
@@ -50,13 +50,13 @@ def read_export(lines: Iterable[str], *, format: str, now_s: int) -> Iterator[Ou
     delimiter = "|" if "|" in header else ","
     names = [name.strip().lower() for name in header.strip().lstrip("\ufeff").split(delimiter)]
     if format == "dcgm":
-        return _read_dcgm(numbered, names, delimiter, now_s)
+        return _read_dcgm(numbered, names, delimiter)
     if format != "jobstats":
         raise FormatError("format_unknown", f"{format[:40]!r} is no format.", remedy=f"One of {', '.join(FORMATS)}.")
     if "admincomment" in names:
-        return _read_lines(numbered, names, delimiter, lambda cells: _summary_of(cells, now_s), (_JOB,))
-    wanted = (_JOB, _GPU, ("gpu_utilization",), ("gpu_used_memory",), ("gpu_total_memory",))
-    return _read_lines(numbered, names, delimiter, lambda cells: _flat_jobstats(cells, now_s), wanted)
+        return _read_lines(numbered, names, delimiter, _summary_of, (_JOB, _END))
+    wanted = (_JOB, _END, _GPU, ("gpu_utilization",), ("gpu_used_memory",), ("gpu_total_memory",))
+    return _read_lines(numbered, names, delimiter, _flat_jobstats, wanted)
 
 
 def _read_lines(
@@ -110,7 +110,7 @@ def _cells_of(text: str, names: Sequence[str], delimiter: str) -> Cells:
     return dict(zip(names, (value.strip() for value in values), strict=True))
 
 
-def _summary_of(cells: Cells, now_s: int) -> Sequence[GpuReading] | str:
+def _summary_of(cells: Cells) -> Sequence[GpuReading] | str:
     """Read a line of sacct with the summary that jobstats keeps."""
     comment = cells["admincomment"]
     if not comment.startswith(jobstats.MARK):
@@ -119,19 +119,21 @@ def _summary_of(cells: Cells, now_s: int) -> Sequence[GpuReading] | str:
         return "step"
     if comment in jobstats.EMPTY:
         return "empty_summary"
-    job, measured_s = _job_of(cells), _time_of(cells, now_s)
-    readings = [
+    job, found = _job_of(cells), list(jobstats.read_summary(comment))
+    if not found:
+        return "no_gpu"
+    measured_s = _time_of(cells)
+    return [
         _jobstats_reading(job, f"{node}:{gpu}", measured_s, compute, used, total, "")
-        for node, gpu, compute, used, total in jobstats.read_summary(comment)
+        for node, gpu, compute, used, total in found
     ]
-    return readings or "no_gpu"
 
 
-def _flat_jobstats(cells: Cells, now_s: int) -> Sequence[GpuReading] | str:
+def _flat_jobstats(cells: Cells) -> Sequence[GpuReading] | str:
     used, total = (_number(cells, name) for name in ("gpu_used_memory", "gpu_total_memory"))
     compute = _number(cells, "gpu_utilization")
     reading = _jobstats_reading(
-        _job_of(cells), _gpu_of(cells), _time_of(cells, now_s), compute, used, total, _first(cells, _MODEL)
+        _job_of(cells), _gpu_of(cells), _time_of(cells), compute, used, total, _first(cells, _MODEL)
     )
     return [reading]
 
@@ -160,14 +162,12 @@ class _Samples:
     last_s: int = 0
 
 
-def _read_dcgm(
-    numbered: Iterable[tuple[int, str]], names: Sequence[str], delimiter: str, now_s: int
-) -> Iterator[Outcome]:
+def _read_dcgm(numbered: Iterable[tuple[int, str]], names: Sequence[str], delimiter: str) -> Iterator[Outcome]:
     seen: dict[tuple[int, str], _Samples] = {}
     compute = ("dcgm_fi_prof_gr_engine_active", "dcgm_fi_dev_gpu_util")
     total = ("dcgm_fi_dev_fb_total", "dcgm_fi_dev_fb_free")
-    wanted = (_JOB, _GPU, compute, ("dcgm_fi_dev_fb_used",), total)
-    return _sum_samples(_read_lines(numbered, names, delimiter, lambda c: _sample(c, now_s), wanted), seen)
+    wanted = (_JOB, ("timestamp", *_END), _GPU, compute, ("dcgm_fi_dev_fb_used",), total)
+    return _sum_samples(_read_lines(numbered, names, delimiter, _sample, wanted), seen)
 
 
 def _sum_samples(outcomes: Iterator[Outcome], seen: dict[tuple[int, str], _Samples]) -> Iterator[Outcome]:
@@ -188,7 +188,7 @@ def _sum_samples(outcomes: Iterator[Outcome], seen: dict[tuple[int, str], _Sampl
         yield GpuReading(job, gpu, *means, one.last_s, int(one.peak), int(one.total), one.model)
 
 
-def _sample(cells: Cells, now_s: int) -> Sequence[GpuReading] | str:
+def _sample(cells: Cells) -> Sequence[GpuReading] | str:
     if not _first(cells, _JOB):
         return "no_job"
     active = cells.get("dcgm_fi_prof_gr_engine_active", "")
@@ -205,7 +205,7 @@ def _sample(cells: Cells, now_s: int) -> Sequence[GpuReading] | str:
         raise RowError("memory_out_of_range", "The GPU has no memory.")
     gpu, model = _gpu_of(cells), _first(cells, _MODEL)
     used, total = used * MIB, total * MIB
-    measured_s = _time_of(cells, now_s)
+    measured_s = _time_of(cells)
     return [
         GpuReading(
             _job_of(cells), gpu, compute, 100 * used / total, measured_s, _whole(used), _whole(total), model
@@ -229,12 +229,15 @@ def _job_of(cells: Cells) -> int:
 
 
 def _gpu_of(cells: Cells) -> str:
-    """Name a GPU within its job: a UUID as it is, an index with its node; a slice of it by its number too."""
+    """Name a GPU within its job: a UUID as it is, a number with its node; a slice of it by its number too."""
     gpu, node, part = _first(cells, _GPU), _first(cells, _NODE), cells.get("gpu_i_id", "")
     if not gpu:
         raise RowError("gpu_invalid", "The GPU has no name.")
-    named = f"{node}:{gpu}" if node and len(gpu) <= 4 else gpu
-    return f"{named}/{part}" if part else named
+    if is_numbered(gpu):
+        if not node:
+            raise RowError("node_missing", f"Each node has a GPU {gpu}: add a column `node`, or one of UUIDs.")
+        gpu = f"{node}:{gpu}"
+    return f"{gpu}/{part}" if part else gpu
 
 
 def _number(cells: Cells, name: str) -> float:
@@ -249,11 +252,11 @@ def _whole(size: float) -> int:
     return int(size) if 0 <= size < 2**62 else -1
 
 
-def _time_of(cells: Cells, now_s: int) -> int:
+def _time_of(cells: Cells) -> int:
     """Read when a line was measured: epoch seconds, or ISO 8601 (UTC where it names no zone)."""
     text = _first(cells, _END)
     if not text or text in ("Unknown", "None"):
-        return now_s
+        raise RowError("time_missing", "When was it measured? The end of the job will do.")
     try:
         if text.replace(".", "", 1).isdigit():
             return int(float(text))

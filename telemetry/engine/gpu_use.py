@@ -4,6 +4,7 @@ The four-way split is that of the published measurement (paper, §IV-B, Figure 4
 `HEAVY_PERCENT`, and every figure says so.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -18,6 +19,7 @@ STRANDED_WORDS: Final = (
     "GPU-hours times the share that neither compute nor memory used: 1 minus the larger of the two means."
 )
 MAX_BYTES: Final = 2**50
+_NUMBERED: Final = re.compile(r"(?:[A-Za-z]+_?)?[0-9]{1,4}(?:/.*)?")  # 0, gpu0, nvidia0, slice 0/7
 
 
 class Quadrant(StrEnum):
@@ -148,6 +150,11 @@ def _smaller_for(use: JobUse, accelerator: Accelerator, among: Collection[Accele
     return min(candidates, key=lambda one: (one.memory_gib, one.fp16_tflops), default=None)
 
 
+def is_numbered(gpu: str) -> bool:
+    """Say whether a GPU's name is its number on some node: every node has one of that name."""
+    return _NUMBERED.fullmatch(gpu) is not None
+
+
 def find_fault(reading: GpuReading) -> str:
     """Say why a reading cannot be taken, as a stable code; "" where it can."""
     peak, total = reading.peak_memory_bytes, reading.total_memory_bytes
@@ -155,6 +162,8 @@ def find_fault(reading: GpuReading) -> str:
         return "job_invalid"
     if not 0 < len(reading.gpu) <= 100 or not reading.gpu.isprintable() or " " in reading.gpu:
         return "gpu_invalid"
+    if is_numbered(reading.gpu):
+        return "node_missing"
     if not (0 <= reading.compute_percent <= 100 and 0 <= reading.memory_percent <= 100):  # nor for NaN
         return "percent_out_of_range"
     if any(size is not None and not 0 <= size <= MAX_BYTES for size in (peak, total)):

@@ -10,7 +10,7 @@ from django.db.models import F, Q, QuerySet
 from portal.core import clock
 from portal.core.errors import Invalid
 from principals.actors import Actor as Principal
-from principals.models import AgentSession
+from principals.models import AgentSession, Cluster
 from telemetry.engine.slurm.values import ENDED_STATES
 from telemetry.models import Actor, Job, JobGpuUse, JobState
 
@@ -58,12 +58,13 @@ class JobFilter:
         Run times, GPU use and states of the end are said of jobs that ended: unless `by` says otherwise, days are of
         the end, as they are in the figures that lead here.
         """
-        texts = ("cluster", "harness", "lab", "partition", "qos", "user", "agent", "campaign")
+        texts = ("harness", "lab", "partition", "qos", "user", "agent", "campaign")
         most = _seconds(query, "max_elapsed_s")
         actor, states = query.get("actor", ""), _states(query.get("state", ""))
         gpu_use, gpu_fit = _one_of(query, "gpu_use", GPU_USES), _one_of(query, "gpu_fit", JobGpuUse.Fit.values)
         return cls(
             **{name: query.get(name, "").strip()[:LONGEST_TEXT] for name in texts},
+            cluster=_cluster(query),
             first=_day(query, "from"), last=_day(query, "to"), max_elapsed_s=most, wait_s=_seconds(query, "wait"),
             by=_by(query.get("by", ""), states, ended_only=most is not None or bool(gpu_use or gpu_fit)),
             gpu_use=gpu_use, gpu_fit=gpu_fit,
@@ -130,6 +131,12 @@ class JobFilter:
         """Return the same filter with some of its parts left at their default."""
         kept = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in names}
         return JobFilter(**kept)
+
+
+def _cluster(query: Mapping[str, str]) -> str:
+    """Return the name as the cluster has it, whatever the case it was written in; as written where there is none."""
+    name = query.get("cluster", "").strip()[:LONGEST_TEXT]
+    return Cluster.objects.named(name).values_list("name", flat=True).first() or name if name else ""
 
 
 def _states(text: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from telemetry.services.ingest import (
     accept_upload,
     count_reasons,
     describe_others,
+    feed_cluster,
     ingest_file,
     ingest_records,
     require_cluster,
@@ -21,7 +22,7 @@ from telemetry.services.ingest import (
     sweep,
     withdraw_cluster,
 )
-from telemetry.services.reader import Commands, Reader, SlurmUnavailable, serve
+from telemetry.services.reader import Commands, Reader, SlurmUnavailable, hold_reader, serve
 from telemetry.services.retention import prune
 from telemetry.services.rollups import catch_up, mark_dirty, refresh
 from telemetry.services.sessions import Declared, SessionOutcome, declare_sessions
@@ -43,6 +44,8 @@ __all__ = [
     "declare_sessions",
     "describe_others",
     "expect_source",
+    "feed_cluster",
+    "hold_reader",
     "import_gpu_file",
     "ingest_file",
     "ingest_records",

@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 
 from portal.core import clock
 from telemetry.models import IngestBatch, IngestPayload, JobGpu, QuarantinedRow
+from telemetry.services.ingest import withdraw_mistyped
 
 QUARANTINE_KEPT: Final = timedelta(days=30)
 # A body comes as it was sent, before anything is redacted; a batch that failed keeps it so that it can be tried again.
@@ -16,9 +17,9 @@ _CHUNK: Final = 50  # a piece of a body is up to a megabyte, and SQLite has one 
 
 
 def prune() -> dict[str, int]:
-    """Delete quarantined rows, left bodies and readings without a job past their time; return how many.
+    """Delete quarantined rows, left bodies, readings without a job and clusters that never were, past their time.
 
-    Counts of batches stay.
+    Return how many. Counts of batches stay.
     """
     now = clock.now()
     ended = (IngestBatch.State.DONE, IngestBatch.State.FAILED)
@@ -28,6 +29,7 @@ def prune() -> dict[str, int]:
             IngestPayload.objects.filter(batch__state__in=ended, batch__finished__lt=now - PAYLOAD_KEPT)
         ),
         "gpu_readings": _delete(JobGpu.objects.filter(job__isnull=True, received__lt=now - GPU_WAITS)),
+        "clusters": withdraw_mistyped(),
     }
 
 

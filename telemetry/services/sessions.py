@@ -60,7 +60,7 @@ def declare_sessions(
     jobs_changed = 0
     for numbers in _slices(good):
         with transaction.atomic():
-            Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+            cluster.lock()
             results, changed = _declare(cluster, [_whole_seconds(sessions[number]) for number in numbers])
             jobs_changed += changed
             _record(actor, cluster, source, results, changed)

@@ -16,6 +16,11 @@ from telemetry.models import IngestSource
 LONGEST_EXPECTED_S: Final = 31 * 86_400  # a source that comes less often than each month is never late
 
 
+def reader_lease(cluster: Cluster) -> str:
+    """Return the name of the lease that the one reader of a cluster holds."""
+    return f"slurm-reader:{cluster.name}"
+
+
 def note_source(*, cluster: Cluster, name: str, kind: str, newest: datetime | None = None) -> None:
     """Note that a source was heard just now, in the caller's transaction.
 

@@ -38,6 +38,8 @@ def jobs(cast: Cast) -> dict[str, Job]:
     [
         ("", {"quick", "slow", "waits", "theirs"}),
         ("cluster=aster&max_elapsed_s=60", {"quick"}),
+        ("cluster=ASTER&max_elapsed_s=60", {"quick"}),
+        ("cluster=boreas", set()),
         ("state=CANCELLED", {"slow"}),
         ("state=FAILED", {"theirs"}),
         ("state=NODE_FAIL", {"theirs"}),

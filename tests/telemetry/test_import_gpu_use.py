@@ -4,15 +4,20 @@ import base64
 import gzip
 import io
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from portal.core import clock
+from portal.core.models import AuditEvent
 from principals.actors import SYSTEM_ACTOR
+from principals.models import Cluster
 from telemetry import services
 from telemetry.management.commands.import_gpu_utilisation import lines_of
 from telemetry.models import IngestBatch, JobGpu, JobGpuUse
+from telemetry.services.ingest.chunks import LEASE, LeaseLost
 from tests import factories
 from tests.telemetry.gpu_rows import GIB, gpu_job
 
@@ -67,12 +72,42 @@ def test_summaries_of_jobstats_come_as_sacct_prints_them(jobs: None, tmp_path: P
     assert (use.fit, use.accelerator) == ("unknown", "")
 
 
-def test_a_file_of_another_form_leaves_nothing(jobs: None, tmp_path: Path):
+def test_a_file_of_another_form_fails_whole_and_says_why(jobs: None, tmp_path: Path):
     path = tmp_path / "other.csv"
     path.write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(CommandError, match="Columns missing"):
         run(path)
-    assert not IngestBatch.objects.exists() and not JobGpu.objects.exists()
+    batch = IngestBatch.objects.get()
+    assert (batch.state, batch.leased_until, batch.total_rows) == ("failed", None, 0) and "Columns" in batch.error
+    assert not JobGpu.objects.exists()
+
+
+def test_a_mistyped_cluster_of_which_nothing_was_stored_does_not_stay(db: None, tmp_path: Path):
+    path = tmp_path / "other.csv"
+    path.write_text("a,b\n1,2\n", encoding="utf-8")
+    for file in (path, tmp_path / "missing"):
+        with pytest.raises(CommandError):
+            run(file)
+        assert not Cluster.objects.exists()
+
+
+def test_standard_input_is_read_as_a_file_is_whatever_the_locale(jobs: None, monkeypatch: pytest.MonkeyPatch):
+    body = DCGM.encode() + SAMPLES.encode() + b"\xff\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(body), encoding="ascii", errors="strict"))
+    assert "new 2" in run(Path("-"))
+    assert IngestBatch.objects.get().quarantined.get().raw == "\ufffd"
+
+
+def test_an_error_of_ours_is_not_said_to_be_the_files(jobs: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "dcgm.csv"
+    path.write_text(DCGM + SAMPLES, encoding="utf-8")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("telemetry.services.gpu.files.take_readings", full)
+    with pytest.raises(OSError, match="No space left"):
+        run(path)
 
 
 def test_a_file_that_breaks_off_says_so_and_what_it_stored_stays(jobs: None):
@@ -88,8 +123,47 @@ def test_a_file_that_breaks_off_says_so_and_what_it_stored_stays(jobs: None):
         )  # fmt: skip
     batch = IngestBatch.objects.get()
     assert (batch.state, batch.leased_until) == ("failed", None) and "again" in batch.error
+    assert AuditEvent.objects.get(verb="ingest.gpu_failed").object_id == str(batch.public_id)
+
+
+def test_a_file_leaves_one_audit_row_however_many_slices_it_has(jobs: None, tmp_path: Path):
+    path = tmp_path / "dcgm.csv"
+    path.write_text(DCGM + SAMPLES + "broken\n" * 1200, encoding="utf-8")
+    run(path)
+    assert AuditEvent.objects.get(verb="ingest.gpu").payload["after"]["rejected"] == 1200
+
+
+def test_whoever_lost_the_lease_of_a_file_writes_nothing_more(jobs: None):
+    def lines():
+        yield DCGM
+        yield from SAMPLES.splitlines()
+        IngestBatch.objects.update(leased_until=clock.now() - timedelta(seconds=1))
+        services.sweep()
+
+    with pytest.raises(LeaseLost):
+        services.import_gpu_file(
+            actor=SYSTEM_ACTOR, cluster=factories.make_cluster("aster"), lines=lines(), format="dcgm", name="x"
+        )
+    batch = IngestBatch.objects.get()
+    assert (batch.state, batch.created_rows) == ("failed", 0) and not JobGpu.objects.exists()
+
+
+def test_a_file_that_takes_longer_than_a_lease_to_read_stays_ours(jobs: None, monkeypatch: pytest.MonkeyPatch):
+    start = clock.now()
+
+    def lines():
+        yield DCGM
+        for number, line in enumerate(SAMPLES.splitlines()):
+            monkeypatch.setattr(clock, "now", lambda later=start + LEASE * 0.75 * number: later)
+            yield line
+            services.sweep()
+
+    services.import_gpu_file(
+        actor=SYSTEM_ACTOR, cluster=factories.make_cluster("aster"), lines=lines(), format="dcgm", name="x"
+    )
+    assert IngestBatch.objects.get().state == "done"
 
 
 def test_of_a_very_long_line_the_beginning_is_read():
-    stream = io.StringIO("x" * (2**20 + 5) + "\nnext\n")
+    stream = io.BytesIO(b"x" * (2**20 + 5) + b"\nnext\n")
     assert [len(line) for line in lines_of(stream)] == [2**20, 5]

@@ -1,13 +1,18 @@
 """What site automation sends over the API."""
 
 import uuid
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import override_settings
 
+from portal.core import clock
 from portal.core.models import IdempotencyKey
+from principals.models import Cluster
 from telemetry import services, tasks
 from telemetry.models import IngestBatch, Job
+from telemetry.services.ingest.mistyped import ATTEMPTS_KEPT
 from tests import factories
 from tests.conftest import Api, Cast
 from tests.telemetry.logs import job_row, many, text
@@ -111,6 +116,15 @@ def test_a_bound_service_sends_for_its_cluster_only(cast: Cast):
     assert (sessions.status_code, sessions.json()["code"]) == (403, "cluster_not_allowed")
 
 
+def test_a_bound_service_may_write_its_cluster_in_any_case(cast: Cast):
+    api = Api(factories.make_service_token(cluster=cast.cluster))
+    assert post(api, many(1), cluster="ASTER").status_code == 202
+    assert api.post("/ingest/sessions", {"cluster": "Aster", "sessions": [a_session()]}).status_code == 200
+    assert IngestBatch.objects.get().cluster == cast.cluster
+    kelvin = post(api, many(1), cluster="\u212aepler")
+    assert (kelvin.status_code, kelvin.json()["code"]) == (422, "cluster_name_invalid")
+
+
 def test_it_validates_scope_and_token(cast: Cast, agent_api: Api):
     assert post(Api(factories.make_service_token("ingest:findings")), many(1)).status_code == 403
     assert post(agent_api, many(1)).status_code == 403
@@ -137,6 +151,35 @@ def a_session(**fields: object) -> dict[str, object]:
         "host": "login1", "user": "ada", "harness": "claude-code", "start": "2026-07-01T09:00:00Z",
         "end": "2026-07-01T11:00:00Z", **fields,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        ("sessions", {"sessions": [{"host": "login1", "user": "ada", "harness": "codex",
+                                    "start": "2026-07-01T09:00:00Z", "end": "2026-07-01T08:00:00Z"}]}),
+        ("gpu-utilisation", {"rows": [{"job": 7, "gpu": "g1:0", "compute_percent": 120, "memory_percent": 10,
+                                       "measured": "2026-07-01T03:00:00Z"}]}),
+    ],
+)  # fmt: skip
+def test_a_mistyped_cluster_of_which_nothing_is_stored_does_not_stay(service_api: Api, kind: str, rows: dict):
+    answer = service_api.post(f"/ingest/{kind}", {"cluster": "astre"} | rows)
+    assert answer.json()["results"][0]["outcome"] == "rejected"
+    assert not Cluster.objects.filter(name="astre").exists()
+
+
+def test_a_mistyped_cluster_goes_a_week_after_the_upload_that_failed(service_api: Api, time_machine: Any):
+    assert post(service_api, b" ", cluster="astre").status_code == 422
+    assert not Cluster.objects.filter(name="astre").exists()
+    address = f"/ingest/batches/{post(service_api, b'nothing of ours', cluster='astre').json()['id']}"
+    post(service_api, many(1))
+    for batch in IngestBatch.objects.all():
+        services.run_batch(batch.pk)
+    services.prune()
+    assert service_api.get(address).json()["state"] == "failed"
+    time_machine.move_to(clock.now() + ATTEMPTS_KEPT + timedelta(minutes=1))
+    assert services.prune()["clusters"] == 1
+    assert list(Cluster.objects.values_list("name", flat=True)) == ["aster"]
 
 
 def test_sessions_get_an_outcome_each(service_api: Api):

@@ -80,7 +80,7 @@ def ingest_both_ways(bodies: list[bytes], *, block_rows: int) -> tuple[Any, Any]
             services.declare_sessions(actor=SYSTEM_ACTOR, cluster=cluster, sessions=SESSIONS)
             told = [counts(ingest(cluster, body)) for body in bodies]
             aside = QuarantinedRow.objects.filter(batch__cluster=cluster)
-            results.append((told, rows_of(cluster), sorted(aside.values_list("reason", "raw"))))
+            results.append((told, rows_of(cluster), sorted(aside.values_list("line", "reason", "raw"))))
         transaction.set_rollback(True)
     return results[0], results[1]
 
@@ -106,6 +106,22 @@ def test_all_odd_lines_together_come_to_the_same_rows_both_ways() -> None:
 
     assert in_blocks == by_rows
     assert in_blocks[0][0] == {"created": 80, "updated": 3, "duplicate": 60, "rejected": 6, "step": 1}
+
+
+@pytest.mark.parametrize("many_bytes", [0, 10**9])
+def test_what_is_refused_is_said_to_stand_on_its_own_line(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, many_bytes: int
+) -> None:
+    monkeypatch.setattr(running, "MANY_BYTES", many_bytes)
+    monkeypatch.setitem(running.BLOCK_ROWS, connection.vendor, 4)
+    plain = [job_row(1000 + number) for number in range(20)]
+    named, split = job_row(1, User="x" * 70), job_row(2, JobName="a\nb", User="y" * 70)
+
+    ingest(cluster, text(*plain[:7], named, *plain[7:9], split, named, *plain[9:]))
+    ingest(cluster, text(*plain, job_row(1000, User="z" * 70), plain[0]))
+
+    # The header is line 1; a record that goes on behind its line stands where it begins.
+    assert list(QuarantinedRow.objects.order_by("pk").values_list("line", flat=True)) == [9, 12, 14, 22]
 
 
 def test_a_large_file_is_written_in_columns_and_known_when_it_comes_again(

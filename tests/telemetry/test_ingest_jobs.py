@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models import QuerySet
 
-from portal.core.errors import Invalid, NotAllowed
+from portal.core.errors import Conflict, Invalid, NotAllowed
 from portal.core.models import AuditEvent, LiveEvent
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, ServiceAccount, SlurmAccount
@@ -17,6 +17,7 @@ from telemetry.engine.slurm.records import JobRecord
 from telemetry.models import IngestBatch, IngestSource, Job, QuarantinedRow, RollupDay, RollupDirty
 from tests import factories
 from tests.conftest import SHARED_DATA
+from tests.telemetry.engine.test_read_xdmod import GOOD as XDMOD
 from tests.telemetry.logs import counts, facts, ingest, iso, job_row, live_row, many, text
 
 pytestmark = pytest.mark.django_db
@@ -365,6 +366,32 @@ def test_a_cluster_that_something_refers_to_is_not_withdrawn(cluster: Cluster):
     bound.delete()
     assert services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster)
     assert AuditEvent.objects.get(verb="cluster.withdraw").object_label == "aster"
+
+
+@pytest.mark.parametrize("format", ["xdmod", "records"])
+def test_a_record_that_is_refused_is_said_to_stand_where_it_stood(cluster: Cluster, format: str):
+    records = [JobRecord(number, str(number), user, "COMPLETED", 1_782_900_000, end_s=1_782_900_000, account="lab")
+               for number, user in enumerate(("ada", "x" * 70, "ada", "y" * 70), start=1)]  # fmt: skip
+    if format == "records":
+        services.ingest_records(actor=SYSTEM_ACTOR, cluster=cluster, records=records, source="test")
+    else:
+        good = XDMOD.replace("|hill|", "|aster|") + "\n"
+        ingest(cluster, "".join(good.replace("noror", each.user) for each in records).encode(), format="xdmod")
+    assert list(QuarantinedRow.objects.order_by("line").values_list("line", flat=True)) == [2, 4]
+
+
+def test_a_cluster_that_a_reader_reads_is_not_withdrawn(cluster: Cluster):
+    with services.hold_reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=services.Commands()) as reader:
+        assert reader is not None and not services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster)
+    assert services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster)
+
+
+def test_whoever_comes_while_a_cluster_is_withdrawn_is_told_to_send_it_again(cluster: Cluster):
+    found = Cluster.objects.get()
+    assert services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster)
+    with pytest.raises(Conflict, match="was taken back"):
+        ingest(found, many(1))
+    assert not IngestBatch.objects.exists()
 
 
 RUNS = {"State": "RUNNING", "End": "Unknown"}

@@ -42,6 +42,11 @@ def test_an_agent_sees_its_owners_jobs_newest_first(jobs: Cluster, agent_api: Ap
     assert answer.json()["jobs"][0]["outcome"] == "failed, ended by SIGKILL (9)"
 
 
+def test_a_job_is_found_by_its_cluster_in_any_case(jobs: Cluster, agent_api: Api):
+    assert agent_api.get("/jobs/ASTER/1").json()["cluster"] == "aster"
+    assert agent_api.get("/jobs/boreas/1").status_code == 404
+
+
 def test_filters_and_pages(jobs: Cluster, agent_api: Api):
     assert ids(agent_api.get("/jobs", state="running")) == [2]
     assert ids(agent_api.get("/jobs", state="active")) == []  # its end should have come long ago

@@ -13,7 +13,7 @@ from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry.models import IngestBatch, Job, QuarantinedRow, RollupDay, SchedulerCalls, SlurmReader
 from telemetry.selectors.scheduler import busiest_callers
-from telemetry.services import Commands, Reader, SlurmUnavailable, serve, sweep
+from telemetry.services import Commands, Reader, SlurmUnavailable, hold_reader, serve, sweep
 from telemetry.services.reader.reader import OVERLAP, ReaderStopped
 from telemetry.services.reader.service import Pace, _pause_s
 from tests import factories
@@ -222,6 +222,27 @@ def test_the_command_looks_sweeps_and_counts_once(
         call_command("slurm_reader", "--cluster", "aster", "--once")
     with pytest.raises(CommandError, match="--every is a second or more"):
         call_command("slurm_reader", "--cluster", "aster", "--every", "0.1")
+
+
+def test_the_command_leaves_a_cluster_alone_that_another_reader_reads(
+    cluster: Cluster, commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", commands.environment["PATH"])
+    with (
+        hold_reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands),
+        pytest.raises(CommandError, match="Another reader reads aster"),
+    ):
+        call_command("slurm_reader", "--cluster", "aster", "--once")
+    assert not (tmp_path / "asked").exists()
+
+
+def test_a_mistyped_cluster_of_which_nothing_was_read_does_not_stay(
+    db: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(CommandError, match="has no squeue"):
+        call_command("slurm_reader", "--cluster", "astre", "--once")
+    assert not Cluster.objects.exists() and "was not kept" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ from datetime import timedelta
 from random import Random
 
 import pytest
+from django.db import connection
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 
 from portal.core import clock
 from portal.core.errors import NotAllowed
@@ -83,7 +85,9 @@ def test_rows_of_one_call_are_judged_in_order(cluster: Cluster, user: ClusterUse
 def test_a_reading_waits_for_its_job(cluster: Cluster, user: ClusterUser, lab: Lab):
     assert record(cluster, reading(7, 10, 5)) == ["created waits"]
     assert record(cluster, reading(7, 10, 5)) == ["unchanged waits"]
-    assert services.match_gpu_utilisation() == 0
+    with CaptureQueriesContext(connection) as asked:
+        assert services.match_gpu_utilisation() == 0
+    assert all(query["sql"].startswith("SELECT") and "FOR " not in query["sql"] for query in asked), "no lock in vain"
     gpu_job(user, lab, 7)
     assert services.match_gpu_utilisation() == 1
     assert uses() == [(7, 1, "low", "mig", "1g.10gb")]
@@ -99,6 +103,28 @@ def test_of_what_waited_and_what_came_after_the_newer_stands(cluster, user, lab,
     assert services.match_gpu_utilisation() == 1
     assert JobGpu.objects.values_list("compute_percent", flat=True).get() == compute
     assert JobGpuUse.objects.get().compute_percent == compute
+
+
+def test_what_was_measured_after_a_run_waits_for_the_next_one(cluster: Cluster, user: ClusterUser, lab: Lab):
+    first = gpu_job(user, lab, 7, state="REQUEUED")
+    running = gpu_job(user, lab, 8, end=None, usage_end=ENDED, state="RUNNING")
+    later = ENDED + 5 * HOUR
+    sent = [reading(7, 10), reading(7, 90, at=later), reading(8, 10), reading(8, 90, at=later)]
+    assert record(cluster, *sent) == ["created", "created waits", "created", "created waits"]
+    assert services.match_gpu_utilisation() == 0
+    second = gpu_job(user, lab, 7, start=ENDED + 3 * HOUR)
+    type(running).objects.filter(pk=running.pk).update(usage_end=later)
+    assert services.match_gpu_utilisation() == 2
+    assert dict(JobGpuUse.objects.values_list("job", "compute_percent")) == {
+        first.pk: 10, second.pk: 90, running.pk: 90,
+    }  # fmt: skip
+
+
+def test_of_a_job_that_was_requeued_at_once_each_run_has_its_own_reading(cluster, user, lab):
+    first = gpu_job(user, lab, 7, state="REQUEUED")
+    second = gpu_job(user, lab, 7, start=ENDED + 120)
+    record(cluster, reading(7, 10), reading(7, 90, at=ENDED + 120 + 2 * HOUR))
+    assert dict(JobGpuUse.objects.values_list("job", "compute_percent")) == {first.pk: 10, second.pk: 90}
 
 
 def test_a_recycled_id_is_matched_by_time(cluster: Cluster, user: ClusterUser, lab: Lab):

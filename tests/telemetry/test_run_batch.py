@@ -51,7 +51,7 @@ def accept(body: bytes, cluster: str = "aster", format: str = "sacct") -> Ingest
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException) -> None:
     """Let the n-th chunk die inside its transaction, after all its rows were written."""
-    done, move_on = [0], chunks._move_on
+    done, move_on = [0], chunks.move_on
 
     def dying(*args: object) -> object:
         done[0] += 1
@@ -59,7 +59,7 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException) 
             raise error
         return move_on(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(chunks, "_move_on", dying)
+    monkeypatch.setattr(chunks, "move_on", dying)
 
 
 def test_a_body_is_stored_and_sent_after_commit(sent, django_capture_on_commit_callbacks):
@@ -135,14 +135,14 @@ def test_rollups_stop_with_their_process_and_stay_marked(sent, monkeypatch: pyte
 
 @pytest.mark.usefixtures("_small")
 def test_whoever_lost_the_lease_writes_nothing_more(sent, monkeypatch: pytest.MonkeyPatch):
-    batch, move_on = accept(many(200)), chunks._move_on
+    batch, move_on = accept(many(200)), chunks.move_on
 
     def robbed(*args: object) -> object:
         if IngestBatch.objects.filter(pk=batch.pk, offset__gt=0).exists():
             IngestBatch.objects.filter(pk=batch.pk).update(leased_until=clock.now() + timedelta(hours=1))
         return move_on(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(chunks, "_move_on", robbed)
+    monkeypatch.setattr(chunks, "move_on", robbed)
     assert not services.run_batch(batch.pk)
     batch.refresh_from_db()
     assert (batch.state, batch.total_rows, Job.objects.count()) == ("running", 50, 50)

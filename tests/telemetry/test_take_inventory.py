@@ -10,7 +10,7 @@ from django.db import DataError
 
 from portal.core.models import AuditEvent
 from principals.actors import SYSTEM_ACTOR
-from principals.models import Association, Cluster, Lab
+from principals.models import Association, Cluster, ClusterUser, Lab
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.models import InventoryReading, Node, Partition, Qos, SlurmReader
 from telemetry.services import Commands, Reader, SlurmUnavailable, serve
@@ -127,6 +127,17 @@ def test_associations_feed_logins_accounts_and_labs(reader: Reader, tmp_path: Pa
     reader.take_inventory(Kind.ASSOCIATIONS)
     assert [row.ended is None for row in rows.all()] == [True, False]
     assert AuditEvent.objects.filter(verb="association.refresh").count() == 2
+
+
+def test_names_that_no_job_may_have_are_left_out_of_associations_and_said(reader: Reader, tmp_path: Path) -> None:
+    lines = ASSOCIATIONS.splitlines(keepends=True)
+    bad = [lines[-1].replace("games", SECRET), lines[-1].replace("sub", "s" * 65)]
+    (tmp_path / "assoc").write_text("".join([*lines, *bad]))
+    assert reader.take_inventory(Kind.ASSOCIATIONS) == 2
+    problem = readings()["associations"][1]
+    assert "looks like a secret" in problem and "more than 64" in problem and SECRET[:12] not in problem
+    assert set(Association.objects.values_list("account__name", flat=True)) == {"chem", "sub"}
+    assert not ClusterUser.objects.filter(login__startswith="ghp").exists()
 
 
 def test_a_cluster_without_users_ends_nothing(reader: Reader, tmp_path: Path) -> None:

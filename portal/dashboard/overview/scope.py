@@ -73,7 +73,7 @@ def _period(cluster: Cluster, key: str, *, strict: bool) -> tuple[Period, str]:
 
 
 def _cluster(name: str, *, strict: bool) -> Cluster | None:
-    if found := Cluster.objects.filter(name=name).first():
+    if found := Cluster.objects.named(name).first():
         return found
     if name and strict:
         raise NotFound(f"No cluster is called {name[:40]}.")

@@ -15,7 +15,7 @@ import polars as pl
 
 from telemetry.engine.slurm.bulk_columns import ColumnReader, Columns
 from telemetry.engine.slurm.columns import compile_plan
-from telemetry.engine.slurm.lines import Source, open_source
+from telemetry.engine.slurm.lines import Source, number_outcomes, open_source
 from telemetry.engine.slurm.records import Outcome
 from telemetry.engine.slurm.sacct_text import SacctReader
 
@@ -26,7 +26,7 @@ _ODD_ROWS: Final = 2000  # of a file that is mostly not plain, as many outcomes 
 @dataclass(frozen=True, slots=True)
 class Block:
     """Some lines of a file. `columns` are the plain ones (None: there are none), `odd` the outcomes of all others in
-    their order, each with the index of the line in the block that its reading began with. Behind it stand
+    their order; both give the number in the file of the line that the reading of each began with. Behind it stand
     `offset` bytes and `next_line`."""
 
     columns: Columns | None
@@ -76,15 +76,17 @@ class BulkReader:
         offset, line, odd, taken = self.offset, self.next_line, list[tuple[int, Outcome]](), {plain[-1]}
         for first, behind in _odd_runs(plain):
             reader = self._reader(io.BytesIO(data[starts[first] : starts[behind]]), first, starts[first])
-            odd += [(first, outcome) for outcome in reader]
+            odd += number_outcomes(reader)
             taken.add(first)
         jobs = columns.jobs.filter(~pl.col("line").is_in(sorted(taken)))
+        numbered = jobs.with_columns(pl.col("line") + line)
         steps = [step for step in columns.steps if step not in taken]
         for first, behind in pairwise(sorted({0, *plain[:: self._block_rows], plain[-1]})):
             self.offset, self.next_line = offset + starts[behind], line + behind
             at, end = (int(jobs["line"].search_sorted(edge)) for edge in (first, behind))
-            part = Columns(jobs[at:end], columns.tails, [step for step in steps if first <= step < behind])
-            yield Block(part, [each for each in odd if first <= each[0] < behind], self.offset, self.next_line)
+            own = [line + step for step in steps if first <= step < behind]
+            others = [each for each in odd if line + first <= each[0] < self.next_line]
+            yield Block(Columns(numbered[at:end], columns.tails, own), others, self.offset, self.next_line)
 
     def _reader(self, source: Source, line: int = 0, offset: int = 0) -> SacctReader:
         return SacctReader(
@@ -95,8 +97,8 @@ class BulkReader:
         """Read the rest of the stream row by row: its end, or all of a file that has little that is plain."""
         rest = chain([left] if left else [], iter(lambda: self._stream.read(1 << 16), b""))
         reader, odd, before = self._reader(rest), list[tuple[int, Outcome]](), self.offset
-        for outcome in reader:
-            odd.append((len(odd), outcome))
+        for each in number_outcomes(reader):
+            odd.append(each)
             settled, before = reader.offset != before, reader.offset
             if settled and len(odd) >= _ODD_ROWS:
                 yield self._odd_block(reader, odd)

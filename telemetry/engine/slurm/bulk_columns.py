@@ -55,7 +55,7 @@ class Tail(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The plain lines of a block. `jobs`: one row a job, in the order of `line` (index in the block), columns named as
+    """The plain lines of a block. `jobs`: one row a job, in the order of `line` (its number), columns named as
     the fields of `JobRecord`; `tail` is an index into `tails`. `steps`: the lines that are steps."""
 
     jobs: pl.DataFrame
@@ -66,6 +66,10 @@ class Columns:
         """Return the records of all jobs, or of some rows of `jobs`, in their order."""
         jobs = self.jobs if rows is None else rows
         return [self._record(row) for row in jobs.iter_rows(named=True)]
+
+    def numbered(self, rows: pl.DataFrame) -> list[tuple[int, JobRecord]]:
+        """Return the records of some rows of `jobs`, each with its line."""
+        return list(zip(rows["line"].to_list(), self.records(rows), strict=True))
 
     def digests(self, jobs: pl.DataFrame) -> list[int]:
         """Return `content_digest` of some rows of `jobs`, without making records of them."""

@@ -31,9 +31,9 @@ class Row(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """What a group came to, and the lines that belong to the next one."""
+    """What a group came to, each outcome with the number of its first line, and the lines of the next group."""
 
-    outcomes: list[Outcome]
+    outcomes: list[tuple[int, Outcome]]
     rest: list[Row]
 
 
@@ -92,35 +92,37 @@ def resolve(plan: Plan, builder: RowBuilder, rows: Sequence[Row], *, full: bool 
         best[i] = search.best_from(best, i)
     if best[0].ways > 1 or search.budget < 0:
         raw = "\n".join(row.line.text for row in rows)
-        return Resolved([Rejected(rows[0].line.number, "ambiguous_record", AMBIGUOUS_RECORD, raw, size)], [])
-    outcomes: list[Outcome] = []
+        number = rows[0].line.number
+        return Resolved([(number, Rejected(number, "ambiguous_record", AMBIGUOUS_RECORD, raw, size))], [])
+    outcomes: list[tuple[int, Outcome]] = []
     i, start, left = 0, 0, list[Row]()
     while i < size:
         reading = best[i]
         if reading.outcome is None:
             left.append(rows[i])
         else:
-            outcomes += [*_left_over(plan, left), reading.outcome]
+            outcomes += [*_left_over(plan, left), (rows[i].line.number, reading.outcome)]
             start, left = i, []
         i = reading.behind
     if full and left and len(left) < size:
         return Resolved(outcomes, left)
     if full and outcomes and not left and plan.checks[-1] is None:
-        raw = "\n".join(row.line.text for row in rows[start:])
-        outcomes[-1] = Rejected(rows[start].line.number, "record_too_long", RECORD_TOO_LONG, raw, size - start)
+        raw, number = "\n".join(row.line.text for row in rows[start:]), rows[start].line.number
+        outcomes[-1] = number, Rejected(number, "record_too_long", RECORD_TOO_LONG, raw, size - start)
     return Resolved([*outcomes, *_left_over(plan, left)], [])
 
 
-def _left_over(plan: Plan, rows: Sequence[Row]) -> Iterator[Outcome]:
+def _left_over(plan: Plan, rows: Sequence[Row]) -> Iterator[tuple[int, Outcome]]:
     told = [row for row in rows if row.line.text]
     if not told:
         return
     head = told[0].outcome
     if isinstance(head, Rejected):
         raw = "\n".join(row.line.text for row in rows)
-        yield Rejected(head.line_no, head.reason_code, head.detail, raw, len(rows))
+        left = Rejected(head.line_no, head.reason_code, head.detail, raw, len(rows))
     else:
-        yield explain(plan, rows)
+        left = explain(plan, rows)
+    yield left.line_no, left
 
 
 class _Search:

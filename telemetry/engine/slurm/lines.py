@@ -2,7 +2,9 @@
 
 import io
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO, NamedTuple, TypeAlias, cast
+from typing import BinaryIO, NamedTuple, Protocol, TypeAlias, cast
+
+from telemetry.engine.slurm.records import Outcome
 
 MAX_LINE_BYTES = 256 * 1024
 KEPT_OF_LONG_LINE = 4096
@@ -20,6 +22,14 @@ class Line(NamedTuple):
     whole: bool
     fault: str
     damaged: bool
+
+
+class LineReader(Protocol):
+    """A reader of outcomes: `line` is where the one that was yielded last began."""
+
+    line: int
+
+    def __iter__(self) -> Iterator[Outcome]: ...
 
 
 class _ChunkReader(io.RawIOBase):
@@ -75,6 +85,12 @@ def read_lines(stream: BinaryIO, *, first_number: int = 1, offset: int = 0) -> I
             text, damaged = raw.decode(errors="replace"), True
         yield Line(number, text, offset, whole, fault, damaged)
         number += 1
+
+
+def number_outcomes(reader: LineReader) -> Iterator[tuple[int, Outcome]]:
+    """Yield outcomes, each with the number of the line that its reading began with."""
+    for outcome in reader:
+        yield reader.line, outcome
 
 
 def _skip_rest(stream: BinaryIO) -> tuple[int, bool]:

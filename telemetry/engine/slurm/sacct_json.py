@@ -43,7 +43,8 @@ KEY: Final = "jobs"
 class SacctJsonReader:
     """Iterate over the outcomes of a document; `header`, `offset` and `next_line` are what a resume needs.
 
-    `header` is the dialect. `next_line` counts records from 1, and so does the `line_no` of what is set aside.
+    `header` is the dialect. `next_line` counts records from 1, and so do `line`, the record of the outcome that was
+    yielded last, and the `line_no` of what is set aside.
     `warnings` is what is to be said about the reading; a resumed one has none.
     """
 
@@ -61,7 +62,7 @@ class SacctJsonReader:
         if header is None:
             stream = stream if stream.seekable() else self._copy(stream)
             header, offset = self._skim(stream)
-        self.header, self.offset, self.next_line = header, offset, start_line
+        self.header, self.offset, self.line, self.next_line = header, offset, start_line, start_line
         self._dialect = _dialect_of(header)
         self._builder = RowBuilder(PLAN, now_s=now_s)
         self._cursor = JsonStream(stream, offset=offset)
@@ -70,7 +71,7 @@ class SacctJsonReader:
         """Yield for each job its JobRecord or Rejected, then a StepSeen for each of its steps."""
         try:
             for record, text in self._cursor.records():
-                outcomes = self._read(record, text)
+                outcomes, self.line = self._read(record, text), self.next_line
                 yield from outcomes[:-1]
                 self.offset, self.next_line = self._cursor.offset, self.next_line + 1
                 yield outcomes[-1]

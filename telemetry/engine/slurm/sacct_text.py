@@ -30,6 +30,7 @@ MAX_BYTES_OF_RECORD = 256 * 1024
 class SacctReader:
     """Iterate over the outcomes of a stream; `header`, `offset` and `next_line` are what a resume needs.
 
+    `line` is the number of the line that the outcome yielded last began with.
     `offset` (bytes) and `next_line` move on when everything before them has been yielded: a reader made with
     them and with `header`, on a stream that stands at `offset`, yields the rest.
     """
@@ -39,7 +40,7 @@ class SacctReader:
     ) -> None:
         """Read the header, unless it is given; raises FormatError when this is no sacct text."""
         self.offset = offset
-        self.next_line = start_line
+        self.line = self.next_line = start_line
         self._lines = read_lines(open_source(source), first_number=start_line, offset=offset)
         self.header = self._read_header() if header is None else header
         self._return = "\r" if self.header.endswith("\r") else ""
@@ -66,14 +67,14 @@ class SacctReader:
             row = self._row(line)
             if len(group) == 1 and row is not None and row.outcome is not None and group[0].outcome is not None:
                 # By far the most lines: each a record by itself.
-                self.offset, self.next_line = group[0].line.end, line.number
+                self.line, self.offset, self.next_line = group[0].line.number, group[0].line.end, line.number
                 yield group[0].outcome
                 group[0], size = row, len(line.text)
                 continue
             full = len(group) >= MAX_LINES_OF_RECORD or size + len(line.text) > MAX_BYTES_OF_RECORD
             if group and (row is None or row.outcome is not None or full):
                 if len(group) == 1 and group[0].outcome is not None:
-                    self.offset, self.next_line = group[0].line.end, line.number
+                    self.line, self.offset, self.next_line = group[0].line.number, group[0].line.end, line.number
                     yield group[0].outcome
                     group = []
                 else:
@@ -118,12 +119,14 @@ class SacctReader:
         outcomes = resolve(self._plan, self._builder, group).outcomes
         yield from self._hand_out(group, outcomes, rest=0)
 
-    def _hand_out(self, group: list[Row], outcomes: list[Outcome], *, rest: int) -> Iterator[Outcome]:
+    def _hand_out(self, group: list[Row], outcomes: list[tuple[int, Outcome]], *, rest: int) -> Iterator[Outcome]:
         """Yield the outcomes of a group; the place to resume at moves on with the last of them."""
         last = group[len(group) - rest - 1].line
-        yield from outcomes[:-1]
+        for self.line, outcome in outcomes[:-1]:
+            yield outcome
         self.offset, self.next_line = last.end, last.number + 1
-        yield from outcomes[-1:]
+        for self.line, outcome in outcomes[-1:]:
+            yield outcome
 
     def _cut_end(self, group: list[Row], line: Line) -> Iterator[Outcome]:
         """Set the last line aside when its end is missing, with the record it may belong to."""
@@ -135,7 +138,7 @@ class SacctReader:
         raw = "\n".join([*(row.line.text for row in group), line.text])
         number = group[0].line.number if group else line.number
         code = line.fault or "truncated_last_line"
-        self.offset, self.next_line = line.end, line.number + 1
+        self.line, self.offset, self.next_line = number, line.end, line.number + 1
         yield Rejected(number, code, FAULTS[code], raw, len(group) + 1)
 
     def _begins(self, fields: list[str]) -> bool:

@@ -20,13 +20,16 @@ COLUMNS = (
 
 
 class XdmodReader:
-    """Iterate over the outcomes of a stream; `offset` and `next_line` are what a resume needs."""
+    """Iterate over the outcomes of a stream; `offset` and `next_line` are what a resume needs.
+
+    `line` is the number of the line that was yielded last.
+    """
 
     header: str = ""
 
     def __init__(self, source: Source, *, now_s: int, start_line: int = 1, offset: int = 0) -> None:
         """Open the stream, which stands at byte `offset`; nothing is read before the first outcome."""
-        self.offset, self.next_line = offset, start_line
+        self.offset, self.line, self.next_line = offset, start_line, start_line
         self._plan = compile_plan(COLUMNS)
         self._builder = RowBuilder(self._plan, now_s=now_s)
         self._lines = read_lines(open_source(source), first_number=start_line, offset=offset)
@@ -40,7 +43,7 @@ class XdmodReader:
             outcome = self._read(line)
             if line.number == 1 and isinstance(outcome, Rejected):
                 self._refuse_other_formats(line)
-            self.offset, self.next_line = line.end, line.number + 1
+            self.offset, self.line, self.next_line = line.end, line.number, line.number + 1
             if outcome is not None:
                 yield outcome
 

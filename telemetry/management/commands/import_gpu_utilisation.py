@@ -1,10 +1,8 @@
 """`manage.py import_gpu_utilisation FILE --cluster NAME --format jobstats|dcgm`."""
 
-import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, BinaryIO, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -13,8 +11,8 @@ from principals.actors import SYSTEM_ACTOR
 from telemetry import services
 from telemetry.engine.gpu_exports import FORMATS
 from telemetry.engine.slurm.errors import FormatError
+from telemetry.management.inputs import name_shown, open_input
 
-_STDIN: Final = "-"
 _LONGEST_LINE: Final = 2**20
 
 
@@ -31,34 +29,28 @@ class Command(BaseCommand):
         parser.add_argument("--source", default="file", help="name of the source, for Ingest health")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        name = options["file"]
+        name, say = options["file"], self.stderr.write
         try:
-            if name == _STDIN:
-                self._read("standard input", sys.stdin, options)
-                return
-            with Path(name).open(encoding="utf-8", errors="replace") as stream:
-                self._read(Path(name).name, stream, options)
-        except OSError as error:
-            raise CommandError(f"{name} cannot be read: {error.strerror}.") from error
+            with (
+                open_input(name) as stream,
+                services.feed_cluster(actor=SYSTEM_ACTOR, kind="gpu", name=options["cluster"], say=say) as cluster,
+            ):
+                summary = services.import_gpu_file(
+                    actor=SYSTEM_ACTOR, cluster=cluster, lines=lines_of(stream), format=options["format"],
+                    name=name_shown(name), source=options["source"],
+                )  # fmt: skip
         except FormatError as error:
             raise CommandError(f"{name}: {error}") from error
         except DomainError as error:
             raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
-
-    def _read(self, shown: str, stream: TextIO, options: dict[str, Any]) -> None:
-        cluster = services.require_cluster(SYSTEM_ACTOR, "gpu", options["cluster"])
-        summary = services.import_gpu_file(
-            actor=SYSTEM_ACTOR, cluster=cluster, lines=lines_of(stream), format=options["format"],
-            name=shown, source=options["source"],
-        )  # fmt: skip
-        self.stdout.write(_describe(summary, shown))
+        self.stdout.write(_describe(summary, name_shown(name)))
 
 
-def lines_of(stream: TextIO) -> Iterator[str]:
+def lines_of(stream: BinaryIO) -> Iterator[str]:
     """Yield lines, of very long ones the beginning only: no line of an export is a megabyte."""
     while line := stream.readline(_LONGEST_LINE):
-        yield line
-        while line and not line.endswith("\n"):
+        yield line.decode(errors="replace")
+        while line and not line.endswith(b"\n"):
             line = stream.readline(_LONGEST_LINE)
 
 

@@ -1,23 +1,19 @@
 """`manage.py ingest_jobs FILE… --cluster NAME`: read accounting logs in this process, with no worker."""
 
-import contextlib
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from portal.core.errors import DomainError
 from principals.actors import SYSTEM_ACTOR
-from principals.models import Cluster
 from telemetry import services
+from telemetry.management.inputs import name_shown, open_input
 from telemetry.models import IngestBatch
 from telemetry.services.ingest.reading import FORMATS
 
-_STDIN = "-"
 _EVERY_S = 0.2
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ended
 
@@ -35,32 +31,20 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            with self._cluster(options["cluster"]) as cluster:
-                for name in options["files"]:
-                    self._ingest(name, cluster, options)
+            name, say = options["cluster"], self.stderr.write
+            with services.feed_cluster(actor=SYSTEM_ACTOR, kind="jobs", name=name, say=say) as cluster:
+                for file in options["files"]:
+                    self._ingest(file, cluster, options)
         except DomainError as error:
             raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
         except KeyboardInterrupt:
             self.stderr.write("\nInterrupted. All that was read is stored; run the same command again to go on.")
             sys.exit(INTERRUPTED)
 
-    @contextlib.contextmanager
-    def _cluster(self, name: str) -> Iterator[Cluster]:
-        """Give the cluster of that name, made on first use; a new one of which nothing is stored does not stay."""
-        is_new = not Cluster.objects.filter(name__iexact=name).exists()
-        cluster = services.require_cluster(SYSTEM_ACTOR, "jobs", name)
-        if is_new:
-            self.stderr.write(f"{name} is a new cluster; it had no records until now.")
-        try:
-            yield cluster
-        finally:
-            if is_new and services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster):
-                self.stderr.write(f"Nothing of {name} was stored, so the new cluster was not kept.")
-
     def _ingest(self, name: str, cluster: Any, options: dict[str, Any]) -> None:
-        shown = "standard input" if name == _STDIN else Path(name).name
+        shown = name_shown(name)
         meter = _Meter(self.stderr, shown)
-        with _open(name) as stream:
+        with open_input(name) as stream:
             batch = services.ingest_file(
                 actor=SYSTEM_ACTOR, cluster=cluster, stream=stream, format=options["format"],
                 source=options["source"], name=shown, progress=meter.show,
@@ -73,19 +57,6 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{shown}: nothing was stored, for every record is of another cluster. {' '.join(others)}"
             )
-
-
-@contextlib.contextmanager
-def _open(name: str) -> Iterator[BinaryIO]:
-    if name == _STDIN:
-        yield sys.stdin.buffer
-        return
-    with contextlib.ExitStack() as stack:
-        try:
-            stream = stack.enter_context(Path(name).open("rb"))
-        except OSError as error:
-            raise CommandError(f"{name} cannot be read: {error.strerror}.") from error
-        yield stream
 
 
 def summary_of(batch: IngestBatch, shown: str) -> str:

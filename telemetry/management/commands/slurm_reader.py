@@ -9,10 +9,12 @@ from django.core.management.base import BaseCommand, CommandError
 
 from portal.core.errors import DomainError
 from principals.actors import SYSTEM_ACTOR
+from principals.models import Cluster
 from telemetry import services
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.models import InventoryReading
 from telemetry.services.reader.commands import describe
+from telemetry.services.reader.reader import ReaderStopped
 from telemetry.services.reader.service import Pace
 
 
@@ -34,19 +36,28 @@ class Command(BaseCommand):
         if options["every"] < 1 or options["sweep"] < options["every"]:
             raise CommandError("--every is a second or more, and --sweep no less than that.")
         try:
-            cluster = services.require_cluster(SYSTEM_ACTOR, "jobs", options["cluster"])
-            commands = services.Commands()
-            if options["once"]:
-                self._read_once(services.Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands))
-                return
-            services.serve(
-                actor=SYSTEM_ACTOR, cluster=cluster, commands=commands, stop=_ended_by_signals(),
-                pace=Pace(look_s=options["every"], sweep_s=options["sweep"]), say=self.stderr.write,
-            )  # fmt: skip
+            name, say = options["cluster"], self.stderr.write
+            with services.feed_cluster(actor=SYSTEM_ACTOR, kind="jobs", name=name, say=say) as cluster:
+                if options["once"]:
+                    self._read_once(cluster)
+                    return
+                services.serve(
+                    actor=SYSTEM_ACTOR, cluster=cluster, commands=services.Commands(), stop=_ended_by_signals(),
+                    pace=Pace(look_s=options["every"], sweep_s=options["sweep"]), say=say,
+                )  # fmt: skip
         except (DomainError, FormatError) as error:
             raise CommandError(f"{describe(error)} {error.remedy}".strip()) from error
 
-    def _read_once(self, reader: services.Reader) -> None:
+    def _read_once(self, cluster: Cluster) -> None:
+        with services.hold_reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=services.Commands()) as reader:
+            if reader is None:
+                raise CommandError(f"Another reader reads {cluster.name}: what this one would read is being read.")
+            try:
+                self._read(reader)
+            except ReaderStopped as error:
+                raise CommandError(f"Another reader has taken {cluster.name} over.") from error
+
+    def _read(self, reader: services.Reader) -> None:
         try:
             asked = reader.look()
             reader.sweep()

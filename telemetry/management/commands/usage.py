@@ -50,7 +50,7 @@ class Command(BaseCommand):
         parser.add_argument("--to", dest="last", type=_day, help="last UTC day, included")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        cluster = Cluster.objects.filter(name=options["cluster"]).first()
+        cluster = Cluster.objects.named(options["cluster"]).first()
         if cluster is None:
             known = ", ".join(Cluster.objects.values_list("name", flat=True)) or "none"
             raise CommandError(f"There is no cluster {options['cluster']!r}; known: {known}.")

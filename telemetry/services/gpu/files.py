@@ -1,14 +1,12 @@
 """Files of GPU use: read line by line, recorded in slices, and one batch that says what became of each line."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from itertools import islice
 from typing import Final
 
 from django.db import transaction
-from django.db.models import F
 
 from portal.core import clock
 from principals.actors import Actor
@@ -16,16 +14,17 @@ from principals.models import Cluster
 from telemetry import permissions
 from telemetry.engine.gpu_exports import Outcome, Skipped, read_export
 from telemetry.engine.gpu_use import GpuReading
+from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.records import Rejected
 from telemetry.models import IngestBatch
-from telemetry.services.gpu.record import record_gpu_utilisation
+from telemetry.services.gpu.record import SLICE, GpuOutcome, take_readings
+from telemetry.services.ingest import batches
+from telemetry.services.ingest.chunks import LEASE, LeaseLost, move_on
+from telemetry.services.ingest.feed import Counts, Feed
 from telemetry.services.ingest.quarantine import set_aside
+from telemetry.services.ingest.running import place_of
 
-SLICE: Final = 1000
-_LEASE: Final = timedelta(minutes=10)
-_COLUMN_OF: Final = {
-    "created": "created_rows", "updated": "updated_rows", "unchanged": "duplicate_rows", "late": "late_rows",
-}  # fmt: skip
+_COUNTED_AS: Final = {"unchanged": "duplicate"}
 
 
 @dataclass(slots=True)
@@ -43,57 +42,54 @@ def import_gpu_file(
     """Record a file of GPU use and return what became of it; a second time changes nothing.
 
     `format` is one of `telemetry.engine.gpu_exports.FORMATS`. What cannot be taken is set aside with its line and
-    reason. Errors: `FormatError` where the file is of another form (nothing is taken then), `NotAllowed`.
+    reason. Errors: `FormatError` where the file is of another form (nothing of it is taken then), `NotAllowed`.
     """
     permissions.require_feed(actor, "gpu", cluster.name)
-    outcomes = read_export(lines, format=format, now_s=clock.now_s())
     # Nobody goes on with what a killed process left: its lease runs out, and the same command again repeats nothing.
-    batch = IngestBatch.objects.create(
-        kind=IngestBatch.Kind.GPU, cluster=cluster, format=format, source=source[:64], name=name[:200],
-        sender_kind=actor.ref.kind, sender_id=actor.ref.id, sent_by=actor.ref.label,
-        state=IngestBatch.State.RUNNING, started=clock.now(), attempts=1, leased_until=clock.now() + _LEASE,
-    )  # fmt: skip
-    summary = FileSummary(batch)
+    batch = batches.start_batch(
+        actor=actor, cluster=cluster, format=format, source=source, name=name, kind=IngestBatch.Kind.GPU
+    )
+    summary, feed = FileSummary(batch), Feed(batch, cluster, batches.lease_of(batch), group_is_lab=False)
     try:
-        _work_through(actor, summary, outcomes)
+        outcomes = read_export(_keep(feed, lines), format=format)
+        while found := list(islice(outcomes, SLICE)):
+            _take(summary, feed, found)
+        batches.finish_batch(feed, actor.ref)
     except BaseException as error:
-        _finish(batch, IngestBatch.State.FAILED, f"{type(error).__name__}: run the same command again.")
+        why = str(error) if isinstance(error, FormatError) else f"{type(error).__name__}: run the same command again."
+        batches.fail_batch(batch, feed.lease, actor.ref, why)
         raise
-    _finish(batch, IngestBatch.State.DONE, "")
     return summary
 
 
-def _work_through(actor: Actor, summary: FileSummary, outcomes: Iterator[Outcome]) -> None:
-    while found := list(islice(outcomes, SLICE)):
-        summary.skipped.update(each.reason for each in found if isinstance(each, Skipped))
-        readings = [each for each in found if isinstance(each, GpuReading)]
-        rejected = [each for each in found if isinstance(each, Rejected)]
-        results = record_gpu_utilisation(
-            actor=actor, cluster=summary.batch.cluster, readings=readings, source=summary.batch.source
-        )
-        # Readings are sums over lines, so one that is refused has no line of its own.
-        rejected += [
-            Rejected(0, result.reason, f"Job {reading.raw_job_id}, GPU {reading.gpu[:100]}", str(tuple(reading)))
-            for reading, result in zip(readings, results, strict=True)
-            if result.outcome == "rejected"
-        ]
-        summary.waiting += sum(result.waits for result in results)
-        _count(summary.batch, Counter(result.outcome for result in results), rejected)
+def _keep(feed: Feed, lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines and keep the batch ours meanwhile: samples are summed up to their end before anything is written."""
+    for line in lines:
+        if clock.now() > feed.lease - LEASE / 2 and not batches.keep_lease(feed):
+            raise LeaseLost
+        yield line
 
 
-def _count(batch: IngestBatch, outcomes: Counter[str], rejected: list[Rejected]) -> None:
+def _take(summary: FileSummary, feed: Feed, found: Sequence[Outcome]) -> None:
+    """Store some outcomes with what is counted of them, in one transaction."""
+    batch, counts = feed.batch, Counts()
+    readings = [each for each in found if isinstance(each, GpuReading)]
+    rejected = [each for each in found if isinstance(each, Rejected)]
     with transaction.atomic():
-        secrets = set_aside(batch, rejected, before=batch.rejected_rows)
-        added = {column: F(column) + outcomes[outcome] for outcome, column in _COLUMN_OF.items()}
-        IngestBatch.objects.filter(pk=batch.pk).update(
-            rejected_rows=F("rejected_rows") + len(rejected), redactions=F("redactions") + secrets,
-            leased_until=clock.now() + _LEASE, **added,
-        )  # fmt: skip
-    batch.refresh_from_db()
+        results = take_readings(feed.cluster, readings, batch.source)
+        for outcome, number in Counter(result.outcome for result in results).items():
+            counts.add(_COUNTED_AS.get(outcome, outcome), number)
+        counts.rejected_rows += len(rejected)
+        rejected += _refused(readings, results)
+        counts.redactions += set_aside(batch, rejected, before=batch.rejected_rows)
+        lease = move_on(feed, place_of(batch), counts)
+    feed.advance(place_of(batch), counts, lease)
+    summary.waiting += sum(result.waits for result in results)
+    summary.skipped.update(each.reason for each in found if isinstance(each, Skipped))
 
 
-def _finish(batch: IngestBatch, state: IngestBatch.State, error: str) -> None:
-    IngestBatch.objects.filter(pk=batch.pk).update(
-        state=state, error=error[:500], finished=clock.now(), leased_until=None
-    )  # fmt: skip
-    batch.refresh_from_db()
+def _refused(readings: Sequence[GpuReading], results: Sequence[GpuOutcome]) -> Iterator[Rejected]:
+    """Yield what is set aside of readings; they are sums over lines, so none has a line of its own."""
+    for reading, result in zip(readings, results, strict=True):
+        if result.outcome == "rejected":
+            yield Rejected(0, result.reason, f"Job {reading.raw_job_id}, GPU {reading.gpu[:100]}", str(tuple(reading)))

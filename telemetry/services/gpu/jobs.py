@@ -17,16 +17,27 @@ class JobFinder:
     """Jobs by raw id and instant: ids recycle, and a requeue makes another record under the same one. One query."""
 
     def __init__(self, cluster: Cluster, raw_ids: Collection[int]) -> None:
-        started = Job.objects.filter(cluster=cluster, raw_id__in=raw_ids)
-        self._starts: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for pk, raw_id, start in started.order_by("submit").values_list("pk", "raw_id", "start"):
-            if start is not None:
-                self._starts[raw_id].append((int(start.timestamp()), pk))
+        jobs = Job.objects.filter(cluster=cluster, raw_id__in=raw_ids)
+        self._ran: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        found = jobs.order_by("submit").values_list("raw_id", "start", "usage_end", "pk")
+        for raw_id, start, until, pk in found:
+            if start is None:
+                continue
+            self._ran[raw_id].append((int(start.timestamp()), int((until or start).timestamp()), pk))
 
     def find(self, raw_id: int, measured_s: int) -> int | None:
-        """Return the newest record that had started when it was measured; None where none is known (yet)."""
-        before = [pk for start_s, pk in self._starts.get(raw_id, ()) if start_s <= measured_s + CLOCKS_DIFFER_S]
-        return before[-1] if before else None
+        """Return the record that ran when it was measured; None where none is known (yet).
+
+        What was measured after the newest record's last second may be of a run that nobody has told of yet.
+        """
+        known = self._ran.get(raw_id, ())
+        # A job that is requeued at once starts again before clocks could be told apart: by our own first.
+        begun = [ran for ran in known if ran[0] <= measured_s] or [
+            ran for ran in known if ran[0] <= measured_s + CLOCKS_DIFFER_S
+        ]
+        if not begun or measured_s > begun[-1][1] + CLOCKS_DIFFER_S:
+            return None
+        return begun[-1][2]
 
 
 def sum_up_jobs(cluster: Cluster, rows: Iterable[JobGpu]) -> None:

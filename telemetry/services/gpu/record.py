@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Final
 
 from django.db import transaction
@@ -49,15 +48,27 @@ def record_gpu_utilisation(
     `NotAllowed`.
     """
     permissions.require_feed(actor, "gpu", cluster.name)
-    outcomes = [GpuOutcome("rejected", reason) for reason in map(find_fault, readings)]
-    good = (number for number, outcome in enumerate(outcomes) if not outcome.reason)
-    while numbers := list(islice(good, SLICE)):
+    outcomes: list[GpuOutcome] = []
+    for first in range(0, len(readings), SLICE):
         with transaction.atomic():
-            Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
-            results = _Slice(cluster, [readings[number] for number in numbers], source[:64]).store()
-            _record(actor, cluster, source, results, max(readings[number].measured_s for number in numbers))
-        for number, result in zip(numbers, results, strict=True):
-            outcomes[number] = result
+            results = take_readings(cluster, readings[first : first + SLICE], source)
+            _record(actor, cluster, source, results)
+        outcomes += results
+    return outcomes
+
+
+def take_readings(cluster: Cluster, readings: Sequence[GpuReading], source: str) -> list[GpuOutcome]:
+    """Store at most `SLICE` readings in the caller's transaction; return one outcome for each, in their order."""
+    outcomes = [GpuOutcome("rejected", reason) for reason in map(find_fault, readings)]
+    numbers = [number for number, outcome in enumerate(outcomes) if not outcome.reason]
+    if not numbers:
+        return outcomes
+    good = [readings[number] for number in numbers]
+    cluster.lock()
+    for number, result in zip(numbers, _Slice(cluster, good, source[:64]).store(), strict=True):
+        outcomes[number] = result
+    newest = datetime.fromtimestamp(max(each.measured_s for each in good), UTC)
+    note_source(cluster=cluster, name=source, kind=IngestBatch.Kind.GPU, newest=newest)
     return outcomes
 
 
@@ -124,9 +135,7 @@ class _Slice:
         )
 
 
-def _record(actor: Actor, cluster: Cluster, source: str, results: Sequence[GpuOutcome], newest_s: int) -> None:
-    newest = datetime.fromtimestamp(newest_s, UTC)
-    note_source(cluster=cluster, name=source, kind=IngestBatch.Kind.GPU, newest=newest)
+def _record(actor: Actor, cluster: Cluster, source: str, results: Sequence[GpuOutcome]) -> None:
     counts = Counter(each.outcome for each in results)
     changed = {name: counts[name] for name in ("created", "updated")}
     if any(changed.values()):

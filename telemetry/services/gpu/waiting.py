@@ -1,52 +1,59 @@
 """Readings that came before their job was known: matched once it is."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from django.db import transaction
+from django.db.models import QuerySet
 
-from portal.core import audit, leases
+from portal.core import audit
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry.models import JobGpu
 from telemetry.services.gpu.jobs import JobFinder, sum_up_jobs
 
 CHUNK: Final = 500
-_LEASE_S: Final = 600
 
 
 def match_gpu_utilisation() -> int:
     """Give readings that wait to their jobs, those that are known by now; return how many found theirs.
 
-    Whoever comes while another matches leaves it to them.
+    They are looked up without any lock; only those that found their job are looked at again under it.
     """
     waiting = Cluster.objects.filter(pk__in=JobGpu.objects.filter(job__isnull=True).values("cluster_id"))
-    with leases.held("gpu-readings", seconds=_LEASE_S) as holder:
-        return sum(_match_cluster(cluster) for cluster in waiting) if holder else 0
+    return sum(_match_cluster(cluster) for cluster in waiting)
 
 
 def _match_cluster(cluster: Cluster) -> int:
     after, matched = 0, 0
-    while True:
-        with transaction.atomic():
-            Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
-            waits = JobGpu.objects.filter(cluster=cluster, job__isnull=True, pk__gt=after)
-            rows = list(waits.order_by("pk")[:CHUNK])
-            if not rows:
-                break
-            after = rows[-1].pk
-            matched += _adopt(cluster, rows)
-    if matched:
-        audit.record(
-            actor=SYSTEM_ACTOR.ref, verb="ingest.gpu_matched", object_kind="cluster", object_id=cluster.pk,
-            object_label=cluster.name, after={"matched": matched},
-        )  # fmt: skip
+    waits = JobGpu.objects.filter(cluster=cluster, job__isnull=True).order_by("pk")
+    while rows := list(waits.filter(pk__gt=after)[:CHUNK]):
+        after = rows[-1].pk
+        if found := [row.pk for row, job in _find_jobs(cluster, rows) if job is not None]:
+            matched += _match(cluster, waits.filter(pk__in=found))
     return matched
+
+
+def _match(cluster: Cluster, waits: QuerySet[JobGpu]) -> int:
+    with transaction.atomic():
+        cluster.lock()
+        matched = _adopt(cluster, list(waits))
+        if matched:
+            audit.record(
+                actor=SYSTEM_ACTOR.ref, verb="ingest.gpu_matched", object_kind="cluster", object_id=cluster.pk,
+                object_label=cluster.name, after={"matched": matched},
+            )  # fmt: skip
+    return matched
+
+
+def _find_jobs(cluster: Cluster, rows: Sequence[JobGpu]) -> list[tuple[JobGpu, int | None]]:
+    finder = JobFinder(cluster, {row.raw_id for row in rows})
+    return [(row, finder.find(row.raw_id, int(row.measured.timestamp()))) for row in rows]
 
 
 def _adopt(cluster: Cluster, rows: list[JobGpu]) -> int:
     """Give rows to their jobs; where the job has a newer reading of that GPU already, the older goes."""
-    finder = JobFinder(cluster, {row.raw_id for row in rows})
-    found = [(row, finder.find(row.raw_id, int(row.measured.timestamp()))) for row in rows]
+    found = _find_jobs(cluster, rows)
     known = {(row.job_id, row.gpu): row for row in JobGpu.objects.filter(job__in={job for _, job in found if job})}
     adopted, gone = [], []
     for row, job in found:

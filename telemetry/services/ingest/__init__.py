@@ -1,11 +1,11 @@
 """How job records come in: one path for the command, the API, readers and the simulator."""
 
 from telemetry.services.ingest.files import ingest_file, ingest_records
-from telemetry.services.ingest.mistyped import withdraw_cluster
+from telemetry.services.ingest.mistyped import feed_cluster, require_cluster, withdraw_cluster, withdraw_mistyped
 from telemetry.services.ingest.quarantine import count_reasons, describe_others
 from telemetry.services.ingest.running import Progress
 from telemetry.services.ingest.streams import RecordStream
-from telemetry.services.ingest.uploads import accept_upload, require_cluster, run_batch, sweep
+from telemetry.services.ingest.uploads import accept_upload, run_batch, sweep
 
 __all__ = [
     "Progress",
@@ -13,10 +13,12 @@ __all__ = [
     "accept_upload",
     "count_reasons",
     "describe_others",
+    "feed_cluster",
     "ingest_file",
     "ingest_records",
     "require_cluster",
     "run_batch",
     "sweep",
     "withdraw_cluster",
+    "withdraw_mistyped",
 ]

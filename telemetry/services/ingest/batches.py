@@ -28,14 +28,24 @@ def start_batch(
     name: str = "",
     digest: str = "",
     bytes_total: int | None = None,
+    kind: IngestBatch.Kind = IngestBatch.Kind.JOBS,
 ) -> IngestBatch:
-    """Make a batch that runs in this process, under our lease from the start."""
+    """Make a batch that runs in this process, under our lease from the start. Errors: `Conflict`, of `Cluster.lock`."""
     now = clock.now()
-    return IngestBatch.objects.create(
-        cluster=cluster, format=format, source=source[:64], name=name[:200], digest=digest, bytes_total=bytes_total,
-        sender_kind=actor.ref.kind, sender_id=actor.ref.id, sent_by=actor.ref.label,
-        state=State.RUNNING, started=now, leased_until=now + LEASE, line=1, attempts=1,
-    )  # fmt: skip
+    with transaction.atomic():
+        cluster.lock()
+        return IngestBatch.objects.create(
+            kind=kind, cluster=cluster, format=format, source=source[:64], name=name[:200], digest=digest,
+            bytes_total=bytes_total, sender_kind=actor.ref.kind, sender_id=actor.ref.id, sent_by=actor.ref.label,
+            state=State.RUNNING, started=now, leased_until=now + LEASE, line=1, attempts=1,
+        )  # fmt: skip
+
+
+def lease_of(batch: IngestBatch) -> datetime:
+    """Return until when a batch that runs is leased."""
+    if batch.leased_until is None:
+        raise ValueError("The batch is not running.")
+    return batch.leased_until
 
 
 def find_interrupted(*, cluster: Cluster, format: str, digest: str) -> IngestBatch | None:
@@ -70,7 +80,7 @@ def finish_batch(feed: Feed, ref: ActorRef) -> None:
         if not ours.update(state=State.DONE, finished=now, leased_until=None):
             raise LeaseLost
         batch.payload.all().delete()
-        _record(batch, ref, "ingest.jobs")
+        _record(batch, ref, f"ingest.{batch.kind}")
     batch.state, batch.finished, batch.leased_until = State.DONE, now, None
 
 
@@ -86,8 +96,18 @@ def fail_batch(batch: IngestBatch, lease: datetime | None, ref: ActorRef, error:
             return False
         if not keep:
             batch.payload.all().delete()
-        _record(batch, ref, "ingest.jobs_failed", reason=error[:500])
+        _record(batch, ref, f"ingest.{batch.kind}_failed", reason=error[:500])
     batch.state, batch.error, batch.finished, batch.leased_until = State.FAILED, error[:500], now, None
+    return True
+
+
+def keep_lease(feed: Feed) -> bool:
+    """Keep a batch ours while there is nothing to write for longer than its lease; say whether it is."""
+    lease = clock.now() + LEASE
+    held = IngestBatch.objects.filter(pk=feed.batch.pk, state=State.RUNNING, leased_until=feed.lease)
+    if not held.update(leased_until=lease):
+        return False
+    feed.lease = lease
     return True
 
 

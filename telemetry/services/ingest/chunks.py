@@ -19,7 +19,7 @@ from telemetry.services import rollups
 from telemetry.services.attribution import Attributor
 from telemetry.services.ingest import news, quarantine, rows
 from telemetry.services.ingest.feed import Counts, Feed, Ids, redaction_key
-from telemetry.services.ingest.reading import Chunk
+from telemetry.services.ingest.reading import Chunk, Place
 from telemetry.services.sources import note_source
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ class _Prepared:
     counts: Counts = field(default_factory=Counts)
 
 
-def prepare(outcomes: Iterable[Outcome], *, cluster: str, first_line: int) -> _Prepared:
+def prepare(outcomes: Iterable[tuple[int, Outcome]], *, cluster: str) -> _Prepared:
     """Redact and digest what will be stored; this needs no database and holds no lock."""
     prepared, key = _Prepared(), redaction_key()
-    for outcome in outcomes:
+    for line, outcome in outcomes:
         if isinstance(outcome, JobRecord):
             if fault := rows.find_fault(outcome, cluster):
-                prepared.rejected.append(Rejected(first_line, *fault, repr(outcome[:6])))
+                prepared.rejected.append(Rejected(line, *fault, repr(outcome[:6])))
                 continue
             record, secrets = redact_record(outcome, key=key)
             prepared.counts.redactions += secrets
@@ -64,32 +64,28 @@ def prepare(outcomes: Iterable[Outcome], *, cluster: str, first_line: int) -> _P
 
 def write_chunk(feed: Feed, chunk: Chunk) -> Counts:
     """Write a chunk and move the batch on, or nothing at all. Errors: `LeaseLost`, those of the database."""
-    cluster, line = feed.cluster.name, feed.batch.line
+    cluster = feed.cluster.name
     plain, outcomes = (None, chunk.outcomes) if chunk.block is None else _open_block(feed, chunk.block)
-    prepared = prepare(outcomes, cluster=cluster, first_line=line)
+    prepared = prepare(outcomes, cluster=cluster)
     counts = prepared.counts
     with transaction.atomic():
         # Jobs and sessions of a cluster are written one after the other, so that each sees the other's rows.
         Cluster.objects.select_for_update(no_key=True).get(pk=feed.cluster.pk)
         if plain is not None:
             counts.step_rows += len(plain.columns.steps)
-            prepared.records += prepare(plain.write(feed, counts), cluster=cluster, first_line=line).records
+            prepared.records += prepare(plain.write(feed, counts), cluster=cluster).records
         _Writer(feed, prepared).write()
         counts.redactions += quarantine.set_aside(feed.batch, prepared.rejected, before=feed.batch.rejected_rows)
         _note_source(feed)
-        lease = _move_on(feed, chunk, counts)
-    feed.lease = lease
-    batch = feed.batch
-    batch.offset, batch.line, batch.header = chunk.place.offset, chunk.place.line, chunk.place.header
-    for name, number in counts.as_dict().items():
-        setattr(batch, name, getattr(batch, name) + number)
+        lease = move_on(feed, chunk.place, counts)
+    feed.advance(chunk.place, counts, lease)
     return counts
 
 
-def _open_block(feed: Feed, block: "Block") -> "tuple[Plain | None, Sequence[Outcome]]":
+def _open_block(feed: Feed, block: "Block") -> "tuple[Plain | None, Sequence[tuple[int, Outcome]]]":
     """Return the jobs of a block that are written in columns, and the outcomes that go one by one."""
     if block.columns is None:
-        return None, [outcome for _, outcome in block.odd]
+        return None, block.odd
     from telemetry.services.ingest.plain import part
 
     return part(feed, block.columns, block.odd)
@@ -101,16 +97,19 @@ def _note_source(feed: Feed) -> None:
     note_source(cluster=feed.cluster, name=feed.batch.source, kind=feed.batch.kind, newest=newest)
 
 
-def _move_on(feed: Feed, chunk: Chunk, counts: Counts) -> datetime:
-    """Note place, counts and a longer lease; the row decides whether the batch is still ours."""
+def move_on(feed: Feed, place: Place, counts: Counts) -> datetime:
+    """Note place, counts and a longer lease, which is returned; the row decides whether the batch is still ours.
+
+    Call it in the transaction of what is counted, and `Feed.advance` behind it. Errors: `LeaseLost`.
+    """
     lease = clock.now() + LEASE
     held = IngestBatch.objects.filter(
         pk=feed.batch.pk, state=IngestBatch.State.RUNNING, leased_until=feed.lease, offset=feed.batch.offset
     )
     moved = held.update(
-        offset=chunk.place.offset,
-        line=chunk.place.line,
-        header=chunk.place.header,
+        offset=place.offset,
+        line=place.line,
+        header=place.header,
         leased_until=lease,
         attempts=0,  # attempts since the last progress
         **{name: F(name) + number for name, number in counts.as_dict().items()},

@@ -9,6 +9,7 @@ from django.utils.crypto import salted_hmac
 from principals.models import Cluster
 from principals.services import Directory
 from telemetry.models import IngestBatch
+from telemetry.services.ingest.reading import Place
 
 
 @lru_cache(maxsize=1)
@@ -60,6 +61,13 @@ class Feed:
 
     def __post_init__(self) -> None:
         self.directory = Directory(self.cluster)
+
+    def advance(self, place: Place, counts: Counts, lease: datetime) -> None:
+        """Remember what was committed: the batch's place, what it counts, and our longer lease."""
+        batch, self.lease = self.batch, lease
+        batch.offset, batch.line, batch.header = place.offset, place.line, place.header
+        for name, number in counts.as_dict().items():
+            setattr(batch, name, getattr(batch, name) + number)
 
     def ids_of(self, user: str, account: str, group: str) -> Ids:
         """Return the ids of cluster, login name, account and lab of a record: looked up once, then remembered.

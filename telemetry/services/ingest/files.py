@@ -70,7 +70,7 @@ def ingest_records(
     """Ingest records that a reader or simulator made, by the same path as text; return the batch, done."""
     permissions.require_feed(actor, "jobs", cluster.name)
     batch = batches.start_batch(actor=actor, cluster=cluster, format=RECORDS, source=source, name=name)
-    feed = Feed(batch, cluster, _lease_of(batch), group_is_lab=False)
+    feed = Feed(batch, cluster, batches.lease_of(batch), group_is_lab=False)
     try:
         run_feed(feed, cut_records(records), actor.ref)
     except BaseException as error:
@@ -85,19 +85,13 @@ def _begin(
     batch = batches.start_batch(
         actor=actor, cluster=cluster, format=format, source=source, name=name, digest=digest, bytes_total=size
     )
-    return batch, _lease_of(batch)
+    return batch, batches.lease_of(batch)
 
 
 def _resume(cluster: Cluster, format: str, digest: str) -> tuple[IngestBatch, datetime] | None:
     batch = batches.find_interrupted(cluster=cluster, format=format, digest=digest)
     lease = batches.take_lease(batch, resume_failed=True) if batch else None
     return (batch, lease) if batch and lease else None
-
-
-def _lease_of(batch: IngestBatch) -> datetime:
-    if batch.leased_until is None:
-        raise ValueError("The batch is not running.")
-    return batch.leased_until
 
 
 def _note_interruption(feed: Feed, actor: Actor, error: BaseException) -> None:

@@ -46,19 +46,20 @@ class Plain:
     jobs: pl.DataFrame
     columns: Columns
 
-    def write(self, feed: Feed, counts: Counts) -> list[JobRecord]:
-        """Insert what is new, count what is known as it is, and return the records that are known in another form.
+    def write(self, feed: Feed, counts: Counts) -> list[tuple[int, JobRecord]]:
+        """Insert what is new, count what is known as it is, and return what is known in another form with its lines.
 
         Call it with the cluster's row locked.
         """
         jobs = self.jobs
         known = rows.find_digests(feed.cluster.pk, jobs["raw_job_id"].to_list())
-        changed: list[JobRecord] = []
+        changed: list[tuple[int, JobRecord]] = []
         if known:
             stored = [known.get(key) for key in jobs.select(_KEY).iter_rows()]
             jobs = jobs.with_columns(pl.Series("stored", stored, dtype=pl.Int64))
             counts.duplicate_rows += len(jobs.filter(pl.col("stored") == pl.col("digest")))
-            changed = self.columns.records(jobs.filter(pl.col("stored") != pl.col("digest")).drop("stored", "digest"))
+            others = jobs.filter(pl.col("stored") != pl.col("digest")).drop("stored", "digest")
+            changed = self.columns.numbered(others)
             jobs = jobs.filter(pl.col("stored").is_null())
         if not jobs.is_empty():
             _insert(feed, jobs, self.columns)
@@ -66,7 +67,7 @@ class Plain:
         return changed
 
 
-def part(feed: Feed, columns: Columns, odd: Sequence[tuple[int, Outcome]]) -> tuple[Plain, list[Outcome]]:
+def part(feed: Feed, columns: Columns, odd: Sequence[tuple[int, Outcome]]) -> tuple[Plain, list[tuple[int, Outcome]]]:
     """Part a block: jobs to be written in columns, and all other outcomes in the order of their lines.
 
     A key that comes twice, also among `odd`, is left to the other way, where the order of reports counts.
@@ -84,10 +85,10 @@ def part(feed: Feed, columns: Columns, odd: Sequence[tuple[int, Outcome]]) -> tu
     )
     jobs = jobs.with_columns(simple=simple & _fit_names(jobs, feed.cluster) & ~find_suspects(jobs, columns))
     others = jobs.filter(~pl.col("simple")).drop("simple", "odd")
-    rest = [*zip(others["line"].to_list(), columns.records(others), strict=True), *odd]
+    rest = [*columns.numbered(others), *odd]
     kept = jobs.filter("simple").drop("simple", "odd")
     kept = kept.with_columns(pl.Series("digest", columns.digests(kept), dtype=pl.Int64))
-    return Plain(kept, columns), [outcome for _, outcome in sorted(rest, key=lambda each: each[0])]
+    return Plain(kept, columns), sorted(rest, key=lambda each: each[0])
 
 
 def _fit_times() -> pl.Expr:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from telemetry.engine.slurm.lines import Source
+from telemetry.engine.slurm.lines import Source, number_outcomes
 from telemetry.engine.slurm.records import JobRecord, Outcome
 from telemetry.engine.slurm.sacct_json import SacctJsonReader
 from telemetry.engine.slurm.sacct_text import SacctReader
@@ -37,9 +37,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Outcomes that are committed together, and the place behind them."""
+    """Outcomes that are committed together, each with the line it began with, and the place behind them."""
 
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[tuple[int, Outcome]]
     place: Place
     block: "Block | None" = None  # instead of outcomes: lines of which the plain ones are in columns
 
@@ -65,10 +65,10 @@ def cut_blocks(source: Source, *, place: Place, now_s: int, size: int) -> Iterat
 
 def cut_stream(reader: Reader, size: int = CHUNK_ROWS) -> Iterator[Chunk]:
     """Cut what a reader yields into chunks; ends only where the reader could go on from. Errors: `FormatError`."""
-    outcomes: list[Outcome] = []
+    outcomes: list[tuple[int, Outcome]] = []
     start = before = reader.offset
-    for outcome in reader:
-        outcomes.append(outcome)
+    for each in number_outcomes(reader):
+        outcomes.append(each)
         # The lines of one puzzle are settled together: the place moves on with the last of their outcomes.
         settled = reader.offset != before
         before = reader.offset
@@ -84,7 +84,6 @@ def _place_of(reader: Reader) -> Place:
 
 def cut_records(records: Iterable[JobRecord], size: int = CHUNK_ROWS) -> Iterator[Chunk]:
     """Cut records that came as objects into chunks; the place counts them."""
-    iterator, count = iter(records), 0
+    iterator = enumerate(records, start=1)
     while outcomes := list(islice(iterator, size)):
-        count += len(outcomes)
-        yield Chunk(outcomes, Place(line=count + 1))
+        yield Chunk(outcomes, Place(line=outcomes[-1][0] + 1))

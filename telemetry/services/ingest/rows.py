@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import connection
 
 from portal.core import clock
+from principals.models import Cluster
 from telemetry.engine.attribution import Attribution
 from telemetry.engine.redaction import is_secretless
 from telemetry.engine.reports import Known
@@ -135,7 +136,7 @@ def find_misnamed(*names: str, named: str, cluster: str) -> tuple[str, str] | No
 
 def _find_other(named: str, cluster: str) -> str:
     """Say that a record names another cluster than it was sent for; Slurm takes names in any case for the same."""
-    if named.isascii() and named.lower() == cluster.lower():  # the Kelvin sign becomes a k
+    if Cluster(name=cluster).is_named(named):
         return ""
     shown = (named if named.isprintable() else ascii(named))[:NAME_LENGTH]
     return (

@@ -11,7 +11,7 @@ from telemetry import permissions
 from telemetry.engine.slurm.records import Outcome
 from telemetry.models import IngestBatch
 from telemetry.services.ingest import batches
-from telemetry.services.ingest.chunks import LEASE, LeaseLost, write_chunk
+from telemetry.services.ingest.chunks import LeaseLost, write_chunk
 from telemetry.services.ingest.feed import Counts, Feed
 from telemetry.services.ingest.reading import CHUNK_ROWS, RECORDS, Chunk, Place
 
@@ -47,7 +47,8 @@ class RecordStream:
 
     def _write(self, records: Sequence[Outcome]) -> Counts:
         feed = self._open()
-        return write_chunk(feed, Chunk(records, Place(line=feed.batch.line + len(records))))
+        outcomes = list(enumerate(records, start=feed.batch.line))
+        return write_chunk(feed, Chunk(outcomes, Place(line=feed.batch.line + len(records))))
 
     def _open(self) -> Feed:
         feed = self._feed
@@ -57,21 +58,12 @@ class RecordStream:
         batch = batches.start_batch(
             actor=self.actor, cluster=self.cluster, format=RECORDS, source=self.source, name=self.name
         )
-        if batch.leased_until is None:
-            raise ValueError("The batch is not running.")
-        self._feed = Feed(batch, self.cluster, batch.leased_until, group_is_lab=False)
+        self._feed = Feed(batch, self.cluster, batches.lease_of(batch), group_is_lab=False)
         return self._feed
 
     def keep(self) -> None:
         """Keep the open batch ours while there is nothing to write: its lease is shorter than a quiet hour."""
-        feed = self._feed
-        if feed is None:
-            return
-        lease = clock.now() + LEASE
-        held = IngestBatch.objects.filter(pk=feed.batch.pk, state=IngestBatch.State.RUNNING, leased_until=feed.lease)
-        if held.update(leased_until=lease):
-            feed.lease = lease
-        else:
+        if self._feed is not None and not batches.keep_lease(self._feed):
             self._feed = None
 
     @property

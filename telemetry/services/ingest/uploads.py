@@ -16,15 +16,14 @@ from portal.core.actors import ActorRef
 from portal.core.errors import Invalid, TooLarge
 from portal.core.stopping import Stopping
 from principals.actors import SYSTEM_ACTOR, Actor
-from principals.models import Cluster
-from principals.services import ensure_cluster, require_cluster_name
-from telemetry import permissions, tasks
+from telemetry import tasks
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.models import IngestBatch, IngestPayload
 from telemetry.services.ingest import batches
 from telemetry.services.ingest.chunks import LEASE, LeaseLost
 from telemetry.services.ingest.feed import Feed
 from telemetry.services.ingest.files import require_format
+from telemetry.services.ingest.mistyped import require_cluster
 from telemetry.services.ingest.running import read_chunks, run_feed
 
 log = structlog.get_logger(__name__)
@@ -41,13 +40,14 @@ def accept_upload(
 
     The same body for the same cluster and format, done before, gives that batch again and nothing runs. Errors:
     `Invalid` (`format_unknown`, `cluster_name_invalid`, `cluster_unknown`, `body_empty`, `not_text`), `TooLarge`,
-    `NotAllowed`.
+    `NotAllowed`, `Conflict`.
     """
     require_format(format)
-    cluster = require_cluster(actor, "jobs", cluster_name)
     _require_text(body)
+    cluster = require_cluster(actor, "jobs", cluster_name)
     digest = hashlib.sha256(body).hexdigest()
     with transaction.atomic():
+        cluster.lock()
         same = IngestBatch.objects.sent_by_actor(actor).filter(cluster=cluster, format=format, digest=digest)
         known = same.exclude(state=IngestBatch.State.FAILED).order_by("created").first()
         if known is not None:
@@ -63,13 +63,6 @@ def accept_upload(
         # A broker that is down loses a hint, not the work: the sweep finds the row.
         transaction.on_commit(partial(tasks.run_ingest_batch.delay, batch.pk), robust=True)
     return batch
-
-
-def require_cluster(actor: Actor, kind: str, name: str) -> Cluster:
-    """Return the cluster that `actor` feeds, made on first use. Errors: `Invalid`, `NotAllowed`."""
-    require_cluster_name(name)
-    permissions.require_feed(actor, kind, name)
-    return ensure_cluster(name)
 
 
 def _require_text(body: bytes) -> None:

@@ -1,5 +1,6 @@
 """What a cluster is made of, asked at a slow pace and stored as it is now."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -15,9 +16,11 @@ from telemetry.engine.slurm import inventory as forms
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.models import InventoryReading, Node, Partition, Qos
 from telemetry.services.ingest.feed import redaction_key
+from telemetry.services.ingest.rows import find_misnamed
 from telemetry.services.reader.commands import Commands, describe
 
 Kind = InventoryReading.Kind
+Taken = tuple[int, str]  # how many there are, and what is to be said of them
 # Every installation has them, nobody's work is charged to them, and no lab stands behind them.
 BUILT_IN_ACCOUNTS: Final = frozenset({"root"})
 
@@ -30,15 +33,15 @@ def take_inventory(*, actor: Actor, cluster: Cluster, commands: Commands, kind: 
     Errors: `SlurmUnavailable`, `FormatError`, `NotAllowed`: noted with the kind, and what was known before stays.
     """
     try:
-        number = _taken(actor, cluster, commands, kind)
+        number, problem = _taken(actor, cluster, commands, kind)
     except (DomainError, FormatError) as error:
         _note(cluster, kind, problem=describe(error)[:300])
         raise
-    _note(cluster, kind, number=number, read=clock.now(), problem="")
+    _note(cluster, kind, number=number, read=clock.now(), problem=problem[:300])
     return number
 
 
-def _taken(actor: Actor, cluster: Cluster, commands: Commands, kind: Kind) -> int:
+def _taken(actor: Actor, cluster: Cluster, commands: Commands, kind: Kind) -> Taken:
     try:
         return _TAKERS[kind](actor, cluster, commands)
     except DataError as error:  # a name or number that no column can hold: what is known stays
@@ -51,7 +54,7 @@ def _note(cluster: Cluster, kind: Kind, **found: Any) -> None:
     InventoryReading.objects.update_or_create(cluster=cluster, kind=kind, defaults=found)
 
 
-def _take_nodes(actor: Actor, cluster: Cluster, commands: Commands) -> int:
+def _take_nodes(actor: Actor, cluster: Cluster, commands: Commands) -> Taken:
     return _store(cluster, Node, (_node_values(node) for node in commands.nodes().rows))
 
 
@@ -62,7 +65,7 @@ def _node_values(node: forms.Node) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _take_partitions(actor: Actor, cluster: Cluster, commands: Commands) -> int:
+def _take_partitions(actor: Actor, cluster: Cluster, commands: Commands) -> Taken:
     return _store(cluster, Partition, (_partition_values(partition) for partition in commands.partitions().rows))
 
 
@@ -71,7 +74,7 @@ def _partition_values(partition: forms.Partition) -> dict[str, Any]:
     return values | {"preempt_mode": partition.preempt_mode or ""}
 
 
-def _take_qos(actor: Actor, cluster: Cluster, commands: Commands) -> int:
+def _take_qos(actor: Actor, cluster: Cluster, commands: Commands) -> Taken:
     return _store(cluster, Qos, (_qos_values(qos) for qos in commands.qos().rows))
 
 
@@ -79,18 +82,23 @@ def _qos_values(qos: forms.Qos) -> dict[str, Any]:
     return qos._asdict() | {"flags": list(qos.flags or ()), "limits": forms.describe_limits(qos.limits)}
 
 
-def _take_associations(actor: Actor, cluster: Cluster, commands: Commands) -> int:
+def _take_associations(actor: Actor, cluster: Cluster, commands: Commands) -> Taken:
+    rows = [
+        each for each in commands.associations(cluster.name).rows if each.user and each.account not in BUILT_IN_ACCOUNTS
+    ]
+    faults = [find_misnamed(each.user, each.account, each.partition, named="", cluster=cluster.name) for each in rows]
     told = [
         principal_services.ToldAssociation(each.user, each.account, each.partition, each.qos, bool(each.is_default))
-        for each in commands.associations(cluster.name).rows
-        if each.user and each.account not in BUILT_IN_ACCOUNTS
+        for each, fault in zip(rows, faults, strict=True)
+        if fault is None
     ]
     if told:  # a cluster without users has associations of accounts alone
         principal_services.refresh_associations(actor=actor, cluster=cluster, told=told)
-    return len(told)
+    reasons = Counter(fault[1] for fault in faults if fault is not None)
+    return len(told), " ".join(f"Left out {number}: {reason}." for reason, number in reasons.items())
 
 
-_TAKERS: Final[dict[str, Callable[[Actor, Cluster, Commands], int]]] = {
+_TAKERS: Final[dict[str, Callable[[Actor, Cluster, Commands], Taken]]] = {
     Kind.NODES: _take_nodes,
     Kind.PARTITIONS: _take_partitions,
     Kind.QOS: _take_qos,
@@ -98,7 +106,7 @@ _TAKERS: Final[dict[str, Callable[[Actor, Cluster, Commands], int]]] = {
 }
 
 
-def _store(cluster: Cluster, model: type[models.Model], told: Iterable[dict[str, Any]]) -> int:
+def _store(cluster: Cluster, model: type[models.Model], told: Iterable[dict[str, Any]]) -> Taken:
     """Make the rows of a cluster what was told: write those that differ, let go of those that are told no more."""
     wanted = {values["name"]: values for values in told}
     rows = model._default_manager.filter(cluster=cluster)
@@ -114,4 +122,4 @@ def _store(cluster: Cluster, model: type[models.Model], told: Iterable[dict[str,
                 unique_fields=("cluster", "name"),
                 update_fields=[field.name for field in model._meta.fields if field.name not in KEYS],
             )  # fmt: skip
-    return len(wanted)
+    return len(wanted), ""

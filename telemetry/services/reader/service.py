@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ from telemetry.models import InventoryReading
 from telemetry.services import rollups
 from telemetry.services.reader.commands import TIMEOUT_S, Commands, describe
 from telemetry.services.reader.reader import Reader, ReaderStopped
+from telemetry.services.sources import reader_lease
 
 LEASE_S: Final = 3 * TIMEOUT_S  # renewed before each call, which takes no longer than a third of it
 CLOSED_AFTER_S: Final = 30.0  # a batch that nobody writes to for a minute counts as left behind
@@ -55,26 +57,38 @@ class Round:
         self._due_s[kind] = now_s + self._every_s[kind] * min(MOST_PATIENT, 2 ** self._failures[kind])
 
 
+@contextmanager
+def hold_reader(
+    *, actor: Actor, cluster: Cluster, commands: Commands, is_wanted: Callable[[], bool] = lambda: True
+) -> Iterator[Reader | None]:
+    """Give the one reader of a cluster, under its lease; None where another process has it. Errors: `NotAllowed`.
+
+    The lease is renewed before each call to Slurm, which is not made once it is lost or the reader no longer wanted.
+    """
+    name = reader_lease(cluster)
+    with leases.held(name, seconds=LEASE_S) as holder:
+
+        def goes_on() -> bool:
+            return is_wanted() and leases.take(name, holder, seconds=LEASE_S)
+
+        yield Reader(actor=actor, cluster=cluster, commands=commands, goes_on=goes_on) if holder else None
+
+
 def serve(
     *, actor: Actor, cluster: Cluster, commands: Commands, pace: Pace, stop: threading.Event,
     say: Callable[[str], None],
 ) -> None:  # fmt: skip
     """Read a cluster until `stop` is set, or stand by while another process reads it. Errors: `NotAllowed`."""
-    name, holder, said = f"slurm-reader:{cluster.name}", leases.holder_name(), False
+    said = False
     while not stop.is_set():
-        if leases.take(name, holder, seconds=LEASE_S):
-            said = False
-            try:
-                reader = Reader(
-                    actor=actor, cluster=cluster, commands=commands,
-                    goes_on=lambda: not stop.is_set() and leases.take(name, holder, seconds=LEASE_S),
-                )  # fmt: skip
+        with hold_reader(
+            actor=actor, cluster=cluster, commands=commands, is_wanted=lambda: not stop.is_set()
+        ) as reader:
+            if reader is not None:
                 _read(reader, pace, stop, say)
-            finally:
-                leases.release(name, holder)
-        elif not said:
-            say(f"Another reader reads {cluster.name}; standing by.")
-            said = True
+            elif not said:
+                say(f"Another reader reads {cluster.name}; standing by.")
+            said = reader is None
         stop.wait(STANDBY_S)
 
 

@@ -130,6 +130,8 @@ def test_slices_grow_and_none_is_the_whole_gpu(one):
     ("fields", "fault"),
     [
         ({}, ""), ({"raw_job_id": 0}, "job_invalid"), ({"gpu": ""}, "gpu_invalid"), ({"gpu": "a\nb"}, "gpu_invalid"),
+        ({"gpu": "0"}, "node_missing"), ({"gpu": "nvidia3"}, "node_missing"), ({"gpu": "0/7"}, "node_missing"),
+        ({"gpu": "n1:0"}, ""), ({"gpu": "GPU-5fd4f087"}, ""),
         ({"compute_percent": 100.1}, "percent_out_of_range"), ({"memory_percent": -1.0}, "percent_out_of_range"),
         ({"compute_percent": float("nan")}, "percent_out_of_range"), ({"peak_memory_bytes": -1}, "memory_out_of_range"),
         ({"peak_memory_bytes": 81 * GIB}, "peak_over_total"), ({"model": "x" * 101}, "model_invalid"),

@@ -16,10 +16,11 @@ from telemetry.engine.slurm.records import Rejected
 NOW = 1_782_900_000
 GIB = 2**30
 TOTAL = 80 * GIB
+ENDED = "2026-07-01T10:00:00"  # NOW
 
 
 def read(*lines: str, format: str = "jobstats") -> list[Outcome]:
-    return list(read_export(lines, format=format, now_s=NOW))
+    return list(read_export(lines, format=format))
 
 
 def marked(text: bytes) -> str:
@@ -70,6 +71,7 @@ def test_a_job_without_gpus_or_summary_is_skipped(comment, reason):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
+        (f"41|Unknown|{summary({'n1': node(g0=(5, 5))})}", "time_missing"),
         ("41|Unknown|JS1:!!!", "summary_malformed"),
         ("41|Unknown|JS1:" + base64.b64encode(b"plain").decode(), "summary_malformed"),
         ("41|Unknown|" + marked(b"[1]"), "summary_malformed"),
@@ -78,31 +80,31 @@ def test_a_job_without_gpus_or_summary_is_skipped(comment, reason):
         (f"41|Unknown|{summary([1])}", "summary_malformed"),
         (f"41|Unknown|{summary({'n1': {'gpu_utilization': [1]}})}", "summary_malformed"),
         (f"41|Unknown|{summary({'n1': {'gpu_utilization': {'0': 'x'}}})}", "summary_malformed"),
-        (f"41_3|Unknown|{summary({'n1': node(g0=(5, 5))})}", "job_invalid"),
+        (f"41_3|{ENDED}|{summary({'n1': node(g0=(5, 5))})}", "job_invalid"),
         (f"41|yesterday|{summary({'n1': node(g0=(5, 5))})}", "time_invalid"),
-        (f"41|Unknown|{summary({'n1': node(g0=(500, 5))})}", "percent_out_of_range"),
+        (f"41|{ENDED}|{summary({'n1': node(g0=(500, 5))})}", "percent_out_of_range"),
         ("41|Unknown", "columns"),
     ],
 )  # fmt: skip
 def test_a_bad_line_is_told_with_its_number_and_reason(line, reason):
-    good = f"42|Unknown|{summary({'n1': node(g0=(5, 5))})}"
+    good = f"42|{ENDED}|{summary({'n1': node(g0=(5, 5))})}"
     bad, fine = read(ACCOUNTING, line, good)
     assert isinstance(bad, Rejected) and (bad.line_no, bad.reason_code, bad.raw) == (2, reason, line)
     assert isinstance(fine, GpuReading) and fine.measured_s == NOW
 
 
-FLAT = "jobid,node,gpu,gpu_utilization,gpu_used_memory,gpu_total_memory,model"
+FLAT = "end,jobid,node,gpu,gpu_utilization,gpu_used_memory,gpu_total_memory,model"
 
 
 def test_flat_jobstats_lines_are_read():
-    found = read(FLAT, f'41,n1,0,93.1,{40 * GIB},{TOTAL},"NVIDIA A100-SXM4-80GB"')
+    found = read(FLAT, f'{ENDED},41,n1,0,93.1,{40 * GIB},{TOTAL},"NVIDIA A100-SXM4-80GB"')
     assert found == [
         GpuReading(41, "n1:0", 93.1, 50.0, NOW, 40 * GIB, TOTAL, "NVIDIA A100-SXM4-80GB", memory_is_peak=True)
     ]
 
 
 def test_a_quote_that_nobody_closes_spoils_its_own_line_only():
-    found = read(FLAT, '41,n1,0,93.1,1,2,"A100', f"42,n1,0,5,1,{TOTAL},A100", "43,n1,0,5,1,0,A100")
+    found = read(FLAT, '9,41,n1,0,93.1,1,2,"A100', f"9,42,n1,0,5,1,{TOTAL},A100", "9,43,n1,0,5,1,0,A100")
     assert [getattr(each, "reason_code", "read") for each in found] == ["malformed", "read", "memory_out_of_range"]
 
 
@@ -137,9 +139,25 @@ def test_idle_gpus_and_values_that_dcgm_had_not_are_told():
 
 
 def test_an_index_alone_is_named_with_its_node_and_a_slice_with_its_number():
-    header = "Hostname,gpu,GPU_I_ID,hpc_job,DCGM_FI_DEV_GPU_UTIL,DCGM_FI_DEV_FB_USED,DCGM_FI_DEV_FB_TOTAL"
-    found = read(header, "n1,3,,41,5,1,2", "n1,3,7,41,5,1,2", format="dcgm")
+    header = "timestamp,Hostname,gpu,GPU_I_ID,hpc_job,DCGM_FI_DEV_GPU_UTIL,DCGM_FI_DEV_FB_USED,DCGM_FI_DEV_FB_TOTAL"
+    found = read(header, "9,n1,3,,41,5,1,2", "9,n1,3,7,41,5,1,2", format="dcgm")
     assert [each.gpu for each in found] == ["n1:3", "n1:3/7"]
+
+
+def test_numbered_gpus_without_their_node_are_not_taken_for_one():
+    """A job on two nodes has two GPUs 0."""
+    header, line = FLAT.replace(",node", ""), f"9,41,{{}},5,1,{TOTAL},A100"
+    found = read(header, line.format("0"), line.format("nvidia0"), line.format("GPU-5fd4f087"))
+    assert [getattr(each, "reason_code", "read") for each in found] == ["node_missing", "node_missing", "read"]
+    assert isinstance(found[0], Rejected) and "add a column `node`" in found[0].detail
+    assert [getattr(each, "gpu", "") for each in read(FLAT, f"9,41,n1,nvidia0,5,1,{TOTAL},A100")] == ["n1:nvidia0"]
+
+
+@pytest.mark.parametrize(("header", "format"), [(FLAT, "jobstats"), (ACCOUNTING, "jobstats"), (DCGM, "dcgm")])
+def test_an_export_that_names_no_time_is_refused_for_ids_recycle(header, format):
+    timeless = header.replace("end,", "").replace("|End", "").replace("timestamp,", "")
+    with pytest.raises(FormatError, match=r"Columns missing: (end|timestamp)"):
+        read(timeless, format=format)
 
 
 @pytest.mark.parametrize("lines", [(), ("",), ("nothing,here",), ("JobIDRaw|End",)])

@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("--fresh", action="store_true", help="measure now, even where a version is published")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        cluster = Cluster.objects.filter(name=options["cluster"]).first()
+        cluster = Cluster.objects.named(options["cluster"]).first()
         if cluster is None:
             known = ", ".join(Cluster.objects.values_list("name", flat=True)) or "none"
             raise CommandError(f"There is no cluster {options['cluster']!r}; known: {known}.")
