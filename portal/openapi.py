@@ -31,12 +31,21 @@ _PROBLEM = {"$ref": "#/components/responses/Problem"}
 class GatehouseAPI(NinjaAPI):
     """A NinjaAPI that describes itself in full."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._described: dict[str, OpenAPISchema] = {}  # by how it was asked for
+
     def get_openapi_operation_id(self, operation: Operation) -> str:
         """Name an operation after its function: unique in the API, wherever the function lives."""
         return str(operation.view_func.__name__)
 
     def get_openapi_schema(self, **kwargs: Any) -> OpenAPISchema:
-        """Return the OpenAPI document."""
+        """Return the OpenAPI document, not to be changed: it takes a second to write, and operations stay the same."""
+        if (asked := repr(kwargs)) not in self._described:
+            self._described[asked] = self._describe(**kwargs)
+        return self._described[asked]
+
+    def _describe(self, **kwargs: Any) -> OpenAPISchema:
         document = super().get_openapi_schema(**kwargs)
         asked = {self.get_openapi_operation_id(operation): _scope(operation) for operation in self._operations()}
         used = set()
