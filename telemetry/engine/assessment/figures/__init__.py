@@ -27,6 +27,7 @@ class Content:
     first: str
     last: str
     knows_agents: bool
+    definitions: dict[str, str]
     limits: tuple[str, ...]
     sections: tuple[Section, ...]
 
@@ -51,7 +52,7 @@ def content_of(found: Assessment, *, cluster: str) -> Content:
     )
     return Content(
         SCHEMA, "First assessment", cluster, first.date().isoformat(), last.date().isoformat(),
-        not found.known.is_nothing, LIMITS, sections,
+        not found.known.is_nothing, {"account": load.DEFINITION}, LIMITS, sections,
     )  # fmt: skip
 
 

@@ -29,7 +29,8 @@ _MEASURES: Final[dict[str, tuple[str, Unit, str, str]]] = {
     "core-hours": ("Core-hours", "core-hours", USED, "core_s"),
     "GPU-hours": ("GPU-hours", "GPU-hours", USED, "gpu_s"),
 }
-_DEFINITION: Final = (
+_BY: Final = "A job is an agent’s by its login name or by a marker; what is not known of is not attributed."
+DEFINITION: Final = (
     "A job is an agent’s when its login name is in the list of agents’ users, or when it carries a marker; who has one "
     "such job counts among agents’ people. Whoever else used an agent unseen is in what is not attributed."
 )
@@ -49,19 +50,19 @@ def _amount(reading: Reading, key: str, agent: bool | None = None) -> Number:
 
 
 def _totals(reading: Reading) -> list[Figure]:
-    named = reading.found.sums.accounts.table()["account"].n_unique()
+    accounts = reading.found.sums.accounts.table()
+    named = accounts["account"].n_unique()
+    unseen = named - accounts.filter("agent")["account"].n_unique()
     whole = [
-        Figure(f"total-{key}", title, f"All {unit}, whoever’s.", population, unit, _amount(reading, key))
+        Figure(f"total-{key}", title, f"All {unit}, whoever’s.", population, unit, _amount(reading, key),
+               ratio(_amount(reading, key, agent=False), _amount(reading, key)))
         for key, (title, unit, population, _) in _MEASURES.items()
-    ]
-    node_hours = hours(reading.sum("node_s"))
-    whole.insert(
-        1, Figure("total-accounts", "Accounts", "Slurm accounts named by a job.", SUBMITTED, "accounts", named)
-    )
-    whole.insert(
-        4, Figure("total-node-hours", "Node-hours", "All node-hours, whoever’s.", USED, "node-hours", node_hours)
-    )
-    return whole
+    ]  # fmt: skip
+    node_hours = Figure("total-node-hours", "Node-hours", "All node-hours, whoever’s.", USED, "node-hours",
+                        hours(reading.sum("node_s")), reading.unknown("node_s"))  # fmt: skip
+    named_by = Figure("total-accounts", "Accounts", "Slurm accounts named by a job; not attributed where no agent’s "
+                      "job names it.", SUBMITTED, "accounts", named, ratio(unseen, named))  # fmt: skip
+    return [whole[0], named_by, *whole[1:3], node_hours, *whole[3:]]
 
 
 def _share(reading: Reading, key: str) -> Figure:
@@ -70,9 +71,10 @@ def _share(reading: Reading, key: str) -> Figure:
     amounts = {agent: _amount(reading, key, agent) for agent in reading.classes}
     rows = [Row(*LABELS[agent], (amount, ratio(amount, whole))) for agent, amount in amounts.items()]
     return Figure(
-        f"share-{key}", f"Agents’ share of {title if unit == 'GPU-hours' else title.lower()}", _DEFINITION, population,
+        f"share-{key}", f"Agents’ share of {title if unit == 'GPU-hours' else title.lower()}", _BY, population,
         "share", ratio(amounts[True], whole) if True in amounts else None, ratio(amounts[False], whole),
-        columns=(Column("amount", title, unit, adds_up=True), Column("share", "Share", "share")), rows=tuple(rows),
+        columns=(Column("amount", title, unit, adds_up=True), Column("share", "Share", "share")),
+        rows=tuple(rows) if True in amounts else (),
     )  # fmt: skip
 
 

@@ -129,7 +129,8 @@ def _row(key: str, label: str, places: list[Place], submissions: int, by_agents:
 
 
 def _label(place: Place) -> str:
-    return f"{_shown(place.name)} (test)" if place.test else _shown(place.name)
+    shown = _shown(place.name)
+    return f"{shown} (test)" if place.test and "test" not in shown.lower() else shown
 
 
 def _shown(name: str) -> str:

@@ -98,7 +98,7 @@ def _curve(reading: Reading) -> Figure:
     runtimes = reading.found.sums.runtimes
     counts = {agent: histogram(runtimes, agent) for agent in reading.classes}
     rows = tuple(
-        Row(str(edge), f"{edge:,} s", tuple(usage.share_within(counts[agent], edge) for agent in reading.classes))
+        Row(str(edge), _length(edge), tuple(usage.share_within(counts[agent], edge) for agent in reading.classes))
         for edge in usage.RUNTIME_EDGES_S
     )
     return Figure(
@@ -107,3 +107,11 @@ def _curve(reading: Reading) -> Figure:
         usage.share_within(histogram(runtimes), usage.HOUR_S), reading.unknown("ran"),
         columns=class_columns("share", reading.classes), rows=rows,
     )  # fmt: skip
+
+
+def _length(seconds: int) -> str:
+    """Write a length in the largest unit that it is a whole number of: 45 s, 90 s, 7 min, 36 h, 60 d."""
+    for unit, size in (("d", usage.DAY_S), ("h", usage.HOUR_S), ("min", 60)):
+        if seconds >= 2 * size and seconds % size == 0:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
