@@ -14,7 +14,7 @@ from portal.reports.drawing import sections
 from telemetry.engine.assessment.assessor import Assessor
 from telemetry.engine.assessment.figures import Content, content_of
 from telemetry.engine.assessment.frames import Known, Marker
-from telemetry.engine.slurm.columns import COMMAND
+from telemetry.engine.slurm.columns import COMMAND, XDMOD_REMEDY
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.lines import Source
 
@@ -45,7 +45,9 @@ def assess(
         try:
             assessor.read(source, note=lambda offset, name=name: note(name, offset))  # type: ignore[misc]
         except FormatError as error:
-            raise Refused(name, error.detail, error.code, error.remedy or _REMEDY) from None
+            # That remedy is an option of another command; this one reads sacct's own columns alone.
+            remedy = _REMEDY if error.remedy == XDMOD_REMEDY else error.remedy or _REMEDY
+            raise Refused(name, error.detail, error.code, remedy) from None
     found = assessor.finish()
     if not found.jobs:
         reasons = ", ".join(f"{count:,} {code}" for code, count in found.lines.rejected.most_common(3))

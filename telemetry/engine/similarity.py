@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 LAUNCHERS: Final = frozenset({"sbatch", "srun", "salloc"})
 # Options of sbatch(1) and srun(1) that take no value, or only one that is written with "=".
-_BARE: Final = frozenset(
+BARE: Final = frozenset(
     str.split(
         "-E -H -h -I -K -k -l -O -Q -s -u -v -V -W -X -Z --bell --contiguous --disable-status --exact --exclusive "
         "--get-user-env --help --nice --no-allocate --no-bell --no-shell --resv-ports --usage --whole --x11 "
@@ -106,8 +106,8 @@ def take_apart(submit_line: str) -> Parts:
 def _takes_next(option: str) -> bool:
     """Say whether an option's value is the next word: `-p gpu` and `--partition gpu`, not `-pgpu`, `--x=y`, `-W`."""
     if option.startswith("--"):
-        return "=" not in option and option not in _BARE
-    return len(option) == 2 and option not in _BARE
+        return "=" not in option and option not in BARE
+    return len(option) == 2 and option not in BARE
 
 
 def template_of(command: str) -> str:
@@ -123,7 +123,17 @@ def application_of(command: str) -> str:
     Wrappers are passed over with their options, the container's image too; of an interpreter, the script or module
     counts.
     """
-    words, wrapper = iter(_words(command)), ""
+    return _application(iter(_words(command)))
+
+
+def application_by_head(head: str) -> tuple[str, bool]:
+    """Do the same for the first words of a command without quotes; True says that more words could change it."""
+    words = iter(head.split())
+    return _application(words), next(words, None) is None
+
+
+def _application(words: Iterator[str]) -> str:
+    wrapper = ""
     for word in words:
         name = base_of(word)
         if word.startswith("-"):

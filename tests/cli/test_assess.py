@@ -15,6 +15,7 @@ import pytest
 from portal.cli.output import READER_GONE
 from tests.telemetry.engine.sacct_texts import many_rows, row, text
 
+XDMOD = "|".join(["1", "1", *["x"] * 7, "7", "2026-07-01T10:00:00", *["x"] * 15])  # a record of Open XDMoD's helper
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -105,6 +106,7 @@ def test_text_of_people_is_nowhere_and_names_are_escaped(tmp_path: Path) -> None
         (bytes(range(256)) * 40, "not_text"),
         (b"JobID|State\n1|COMPLETED\n", "missing_columns"),
         (row().encode() + b"\n", "missing_columns"),
+        (XDMOD.encode() + b"\n", "missing_columns"),
         (text(), "no_jobs"),
         (text("nonsense"), "no_jobs"),
     ],
@@ -115,7 +117,7 @@ def test_what_is_no_dump_is_told_with_a_code_and_a_remedy(content: bytes, code: 
     said = ran.stderr.decode().splitlines()
     assert (ran.returncode, ran.stdout) == (2, b"")
     assert f"[{code}]" in said[0]
-    assert "sacct" in said[1]
+    assert "TZ=UTC sacct" in said[1] and "--format xdmod" not in said[1]
     assert [path.name for path in tmp_path.iterdir()] == ["d"]
 
 
