@@ -43,7 +43,7 @@ class Resubmissions:
         self._submitted.add(told.filter(pl.col("restarts") == 0).select("same", _instant("submit_s")).unique())
         lost = told.filter(pl.col("outcome").is_in(LOST) & pl.col("end_s").is_not_null())
         groups = lost.group_by("same", _instant("end_s"), pl.col("outcome").cast(_OUTCOME), "agent")
-        self._ended.add(groups.agg(pl.col("array_tasks").sum().alias("jobs")))
+        self._ended.add(groups.agg(pl.col("array_tasks").sum().cast(pl.UInt32).alias("jobs")))
 
     def gaps(self) -> list[Gaps]:
         """Return a row for each outcome and class there was, and forget the rest."""
@@ -69,7 +69,7 @@ def _followed(submitted: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
         allow_exact_matches=False, check_sortedness=False,
     )  # fmt: skip
     gap = pl.col("submit_s").cast(pl.Int64) - pl.col("end_s").cast(pl.Int64)
-    grouped = after.group_by("outcome", "agent", gap.alias("gap_s")).agg(pl.col("jobs").sum())
+    grouped = after.group_by("outcome", "agent", gap.alias("gap_s")).agg(pl.col("jobs").cast(pl.Int64).sum())
     return grouped.select("outcome", "agent", "gap_s", "jobs")
 
 

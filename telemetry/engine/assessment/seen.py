@@ -1,15 +1,19 @@
 """Which records were seen before: dumps overlap, and a job counts once.
 
 64 bits of a record's key are kept, not the record. Dumps come in the order of time, so a block is compared with those
-alone whose submissions overlap its own.
+alone whose submissions overlap its own; where they are many, for a dump in another order, they become one.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
+_MANY: Final = 32
+
 
 class _Kept(NamedTuple):
+    """Sorted keys, and between which submissions they are."""
+
     first_s: int
     last_s: int
     keys: pl.Series
@@ -28,7 +32,7 @@ class Seen:
         keyed = jobs.with_columns(keys_of(jobs)).unique("key", keep="first", maintain_order=True)
         keyed = keyed.filter(~self._among_kept(keyed))
         if not keyed.is_empty():
-            self._kept.append(_Kept(*_span(keyed), keyed["key"].sort()))
+            self._keep(_Kept(*_span(keyed), keyed["key"].sort()))
         return keyed.drop("key")
 
     def among(self, jobs: pl.DataFrame) -> pl.Series:
@@ -37,13 +41,23 @@ class Seen:
 
     def _among_kept(self, keyed: pl.DataFrame) -> pl.Series:
         found = pl.repeat(False, len(keyed), dtype=pl.Boolean, eager=True)
-        if keyed.is_empty():
-            return found
-        first, last = _span(keyed)
-        for kept in self._kept:
-            if kept.first_s <= last and first <= kept.last_s:
-                found = found | keyed["key"].is_in(kept.keys.implode())
+        if not keyed.is_empty():
+            for kept in self._overlapping(*_span(keyed)):
+                at = kept.keys.search_sorted(keyed["key"]).clip(upper_bound=len(kept.keys) - 1)
+                found = found | (kept.keys.gather(at) == keyed["key"])
         return found
+
+    def _overlapping(self, first_s: int, last_s: int) -> list[_Kept]:
+        return [kept for kept in self._kept if kept.first_s <= last_s and first_s <= kept.last_s]
+
+    def _keep(self, new: _Kept) -> None:
+        near = [*self._overlapping(new.first_s, new.last_s), new]
+        if len(near) <= _MANY:
+            self._kept.append(new)
+            return
+        first, last = min(kept.first_s for kept in near), max(kept.last_s for kept in near)
+        far = [kept for kept in self._kept if not any(kept is other for other in near)]
+        self._kept = [*far, _Kept(first, last, pl.concat([kept.keys for kept in near]).sort())]
 
 
 def keys_of(jobs: pl.DataFrame) -> pl.Series:

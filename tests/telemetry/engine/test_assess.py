@@ -2,12 +2,14 @@
 
 import io
 import json
+import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from telemetry.engine.assessment.assessor import Assessment, Assessor
 from telemetry.engine.assessment.figures import content_of
 from telemetry.engine.assessment.figures.kinds import Reading
 from telemetry.engine.assessment.frames import Known, Marker
+from telemetry.engine.assessment.seen import Seen
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.records import JobRecord, Rejected, StepSeen
 from telemetry.engine.slurm.sacct_text import SacctReader
@@ -81,7 +84,7 @@ ODD = (
 ROWS = [line.decode().rstrip("\n") for line in many_rows(60)][1:]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     lines=st.permutations([*ODD, *ROWS]),
     cuts=st.lists(st.integers(0, len(ODD) + len(ROWS)), max_size=4),
@@ -254,3 +257,21 @@ def test_what_real_slurms_print_is_summed_as_their_rows(version: str) -> None:
     assert reading.sum("submissions") == sum(job.array_tasks for job in jobs)
     assert reading.sum("core_s") == sum(job.cpus * job.elapsed_s for job in jobs if job.started)
     assert reading.people() == len({job.user for job in jobs})
+
+
+def test_a_record_is_known_again_in_a_dump_of_any_order_and_length() -> None:
+    """Blocks of any order overlap all others, so that the keys of many are put together."""
+    numbers = list(range(5000))
+    random.Random(3).shuffle(numbers)
+    seen = Seen()
+    for at in range(0, 5000, 50):
+        part = pl.DataFrame({"raw_job_id": numbers[at : at + 50]}).with_columns(
+            pl.lit("").alias("cluster"), pl.col("raw_job_id").alias("submit_s")
+        )
+        assert len(seen.only_new(part)) == 50
+        assert seen.only_new(part).is_empty()
+    again = pl.DataFrame({"raw_job_id": range(-7, 5007)}).with_columns(
+        pl.lit("").alias("cluster"), pl.col("raw_job_id").alias("submit_s")
+    )
+    assert seen.among(again).to_list() == [0 <= number < 5000 for number in range(-7, 5007)]
+    assert len(seen.only_new(again)) == 14
