@@ -74,7 +74,9 @@ def _assess(options: argparse.Namespace, known: "assessment.Known") -> None:
     from portal.reports import assessment
 
     out = options.out or ("" if options.json else DEFAULT_OUT)
-    _check_out(out)
+    if out:
+        assessment.check()
+        _check_out(out)
     with ExitStack() as stack:
         dumps = list(_open(options.files, stack))
         progress = stack.enter_context(Progress([(name, stream) for name, stream in dumps]))
@@ -135,7 +137,7 @@ def _markers(pairs: list[tuple[str, str]]) -> "tuple[assessment.Marker, ...]":
 def _check_out(out: str) -> None:
     """Refuse a place that cannot be written to before an hour of reading. Errors: `_Unusable`."""
     folder = Path(out).parent
-    if out and out != STDIN and (not folder.is_dir() or Path(out).is_dir()):
+    if out != STDIN and (not folder.is_dir() or Path(out).is_dir()):
         raise _Unusable(f"{out} cannot be written [cannot_write]\nName a file in a folder that exists, by --out.")
 
 

@@ -22,7 +22,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 _SHARES: Final = ("people", "submissions", "core-hours", "GPU-hours")
 _REMEDY: Final = f"Make a dump with: {COMMAND}"
 
-__all__ = ["Assessor", "Content", "FormatError", "Known", "Marker", "Refused", "assess", "draw"]
+__all__ = ["Assessor", "Content", "FormatError", "Known", "Marker", "Refused", "assess", "check", "draw"]
 
 
 class Refused(Exception):
@@ -54,6 +54,15 @@ def assess(
         said = f"There is no job in it ({reasons or 'no record at all'})."
         raise Refused("all files", said, "no_jobs", _REMEDY)
     return content_of(found, cluster=cluster)
+
+
+def check() -> None:
+    """Say before an hour of reading when a report could not be drawn. Errors: `Refused`."""
+    if not (ROOT / "templates" / "reports" / "assessment.html").is_file():
+        raise Refused(
+            "gatehouse assess", "The templates of the report are not installed.", "no_templates",
+            "Run it from a checkout of Gatehouse, or ask for --json, which needs none.",
+        )  # fmt: skip
 
 
 def draw(content: Content, *, made: datetime | None = None) -> str:

@@ -130,8 +130,8 @@ def test_what_is_no_dump_is_told_with_a_code_and_a_remedy(content: bytes, code: 
         (("july.txt", "--agents", "empty"), "empty: there is no login name in it [no_names]"),
         (("july.txt", "--out", "no/r.html"), "no/r.html cannot be written [cannot_write]"),
         (("-", "-"), "Standard input can be read once [stdin_twice]"),
-        (("july.txt", "--marker", "WCKey=x"), "july.txt: There is no column WCKey to find agents' jobs by. "
-                                              "[no_marker_column]"),
+        (("july.txt", "--marker", "WCKey=x"), "july.txt: There is no column WCKey whose text could mark agents' jobs. "
+         "[no_marker_column]"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_told_before_anything_is_written(
@@ -174,6 +174,21 @@ def test_without_the_server_s_libraries_it_says_what_to_install(dump: Path, tmp_
         "gatehouse assess needs the server's libraries, and polars is missing [no_server_extra]",
         "Install them with: pip install 'gatehouse[server]'",
     ]
+
+
+def test_without_the_templates_it_says_so_before_it_reads_and_still_gives_json(tmp_path: Path) -> None:
+    (tmp_path / "july.txt").write_bytes(text(row()))
+    code = (
+        "import pathlib, sys; from portal.reports import assessment; assessment.ROOT = pathlib.Path('elsewhere')\n"
+        "from portal.cli.main import main; sys.exit(main(['assess', *sys.argv[1:]]))"
+    )
+    for arguments, status, said in ((["absent"], 2, "[no_templates]"), (["july.txt", "--json"], 0, "")):
+        ran = subprocess.run(
+            [sys.executable, "-c", code, *arguments], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert ran.returncode == status
+        assert said in ran.stderr
 
 
 def test_progress_is_told_on_a_terminal_alone(dump: Path, tmp_path: Path) -> None:

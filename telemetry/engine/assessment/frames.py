@@ -14,6 +14,7 @@ from telemetry.engine.slurm.bulk_columns import Tail
 from telemetry.engine.slurm.columns import Plan
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.records import JobRecord, Rejected
+from telemetry.engine.slurm.rows import USED
 
 EARLIEST_S: Final = 946_684_800  # 2000-01-01 UTC: Slurm is younger
 MAX_COUNT: Final = 2**31 - 1
@@ -74,17 +75,17 @@ class Framer:
     """Make the frame of each block of one file: `SCHEMA`'s columns, without what no sum can hold."""
 
     def __init__(self, plan: Plan, known: Known, lines: Lines, *, cluster: str) -> None:
-        """Prepare for a header. Errors: `FormatError` `no_marker_column` when a marker's column is not in it."""
-        self._lines, self._cluster, self._users = lines, cluster, sorted(known.users)
-        names = {name.lower(): name for name in plan.names}
+        """Prepare for a header. Errors: `FormatError` `no_marker_column` when a marker's column cannot be read."""
+        self._lines, self._cluster, self._users = lines, cluster, known.users
+        names = {name.lower(): name for name in plan.names if name.lower() not in USED - _FIELDS.keys()}
         self._markers: list[tuple[str, Callable[[str], object]]] = []
         for marker in known.markers:
             key = marker.column.lower()
             if key not in names:
                 raise FormatError(
-                    "no_marker_column", f"There is no column {marker.column} to find agents' jobs by.",
+                    "no_marker_column", f"There is no column {marker.column} whose text could mark agents' jobs.",
                     missing=(marker.column,),
-                    remedy=f"Add {marker.column} to sacct's --format, or name another column.",
+                    remedy=f"Add {marker.column} to sacct's --format, or name a column of text, as Comment.",
                 )  # fmt: skip
             place = _FIELDS.get(key) or names[key]
             self._markers.append((place, re.compile(translate(marker.pattern)).match))
@@ -128,7 +129,7 @@ class Framer:
         return (named != "") & (named.str.to_lowercase() != self._cluster.lower())
 
     def _of_columns(self, jobs: pl.DataFrame, tails: Sequence[Tail]) -> pl.DataFrame:
-        agent = pl.col("user").is_in(self._users)
+        agent = pl.col("user").is_in(sorted(self._users))
         for place, matches in self._markers:
             if place in jobs.columns:
                 told = [text for text in jobs[place].unique().to_list() if matches(text)]

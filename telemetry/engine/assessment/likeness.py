@@ -1,14 +1,12 @@
 """Which jobs are alike across users (Table II of the paper): of each kind of key, how many jobs several users share."""
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from telemetry.engine.assessment.tallies import Tally
+from telemetry.engine.assessment.tallies import MOST, Tally
 from telemetry.engine.similarity_columns import KINDS
 
-_PARTS: Final = 8  # the last grouping of a kind is done in as many, to hold no more than one of them
 _PENDING_ROWS: Final = 500_000
 
 
@@ -30,7 +28,9 @@ class Likeness:
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
-        self._pairs = {kind: Tally(("key", "user"), {"jobs": "sum"}, pending_rows=_PENDING_ROWS) for kind in KINDS}
+        self._pairs = {
+            kind: Tally(("key", "user"), {"jobs": "sum"}, split="key", pending_rows=_PENDING_ROWS) for kind in KINDS
+        }
 
     def add(self, jobs: pl.DataFrame, keys: pl.DataFrame) -> None:
         """Count the keys of some jobs, which `similarity_columns.key_columns` made."""
@@ -38,11 +38,11 @@ class Likeness:
         for kind, pairs in self._pairs.items():
             told = keyed.filter(pl.col(kind) != 0)
             grouped = told.group_by(pl.col(kind).alias("key"), "user").agg(pl.col("array_tasks").sum().alias("jobs"))
-            pairs.add(grouped.with_columns(pl.col("jobs").clip(upper_bound=2**32 - 1).cast(pl.UInt32)))
+            pairs.add(grouped.with_columns(pl.col("jobs").clip(upper_bound=MOST).cast(pl.UInt32)))
 
     def table(self) -> list[Alike]:
-        """Return a row a kind, and forget the keys."""
-        return [_alike(kind, pairs) for kind, pairs in self._pairs.items()]
+        """Return a row a kind, and forget the keys: kind by kind, for each takes a hundred megabytes."""
+        return [_alike(kind, self._pairs.pop(kind)) for kind in KINDS]
 
     def _users(self, users: pl.Series) -> pl.Series:
         distinct = users.unique().to_list()
@@ -52,7 +52,7 @@ class Likeness:
 
 def _alike(kind: str, pairs: Tally) -> Alike:
     jobs = told = keys = most = 0
-    for part in _parts(pairs.unsorted()):
+    for part in pairs.groups():
         told += int(part["jobs"].cast(pl.Int64).sum())
         of_several = part.group_by("key").agg(pl.col("jobs").cast(pl.Int64).sum(), pl.len().alias("users"))
         of_several = of_several.filter(pl.col("users") > 1)
@@ -60,8 +60,3 @@ def _alike(kind: str, pairs: Tally) -> Alike:
         keys += len(of_several)
         most = max([most, *of_several["users"].top_k(1).to_list()])
     return Alike(kind, jobs, told, keys, most)
-
-
-def _parts(pairs: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    for part in range(_PARTS):
-        yield pairs.filter(pl.col("key") % _PARTS == part)

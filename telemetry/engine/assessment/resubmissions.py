@@ -8,10 +8,9 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from telemetry.engine.assessment.tallies import Tally
+from telemetry.engine.assessment.tallies import MOST, Tally
 
 WITHIN_MINUTES: Final = (10, 30, 60, 180)  # as the paper cuts experimentation loops
-_PARTS: Final = 8
 _PENDING_ROWS: Final = 500_000
 _IN_PLACE: Final = ("user", "job_name", "work_dir")
 LOST: Final = ("cancelled", "failed", "timeout")
@@ -33,8 +32,9 @@ class Resubmissions:
     """Keep who submitted what when, and what came to nothing when."""
 
     def __init__(self) -> None:
-        self._submitted = Tally(("same", "submit_s"), {}, pending_rows=_PENDING_ROWS)
-        self._ended = Tally(("same", "end_s", "outcome", "agent"), {"jobs": "sum"}, pending_rows=_PENDING_ROWS)
+        self._submitted = Tally(("same", "submit_s"), {}, split="same", pending_rows=_PENDING_ROWS)
+        keys = ("same", "end_s", "outcome", "agent")
+        self._ended = Tally(keys, {"jobs": "sum"}, split="same", pending_rows=_PENDING_ROWS)
 
     def add(self, jobs: pl.DataFrame, scripts: pl.Series) -> None:
         """Take some jobs with the keys of their scripts: what was submitted, and which came to nothing (`outcome`)."""
@@ -43,15 +43,12 @@ class Resubmissions:
         self._submitted.add(told.filter(pl.col("restarts") == 0).select("same", _instant("submit_s")).unique())
         lost = told.filter(pl.col("outcome").is_in(LOST) & pl.col("end_s").is_not_null())
         groups = lost.group_by("same", _instant("end_s"), pl.col("outcome").cast(_OUTCOME), "agent")
-        self._ended.add(groups.agg(pl.col("array_tasks").sum().cast(pl.UInt32).alias("jobs")))
+        self._ended.add(groups.agg(pl.col("array_tasks").sum().clip(upper_bound=MOST).cast(pl.UInt32).alias("jobs")))
 
     def gaps(self) -> list[Gaps]:
-        """Return a row for each outcome and class there was, and forget the rest."""
-        submitted, ended = self._submitted.unsorted(), self._ended.unsorted()
-        found = pl.concat(
-            _followed(submitted.filter(pl.col("same") % _PARTS == part), ended.filter(pl.col("same") % _PARTS == part))
-            for part in range(_PARTS)
-        )
+        """Return a row for each outcome and class there was."""
+        parts = zip(self._submitted.groups(), self._ended.groups(), strict=True)  # each by the same bits of `same`
+        found = pl.concat(_followed(submitted, ended) for submitted, ended in parts)
         groups = found.with_columns(pl.col("outcome").cast(pl.String)).group_by("outcome", "agent")
         return [
             _gaps(str(outcome), bool(agent), group)

@@ -19,6 +19,7 @@ from telemetry.engine.assessment.figures import content_of
 from telemetry.engine.assessment.figures.kinds import Reading
 from telemetry.engine.assessment.frames import Known, Marker
 from telemetry.engine.assessment.seen import Seen
+from telemetry.engine.assessment.tallies import Tally
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.records import JobRecord, Rejected, StepSeen
 from telemetry.engine.slurm.sacct_text import SacctReader
@@ -161,11 +162,12 @@ def test_a_marker_may_stand_in_a_column_without_a_place_of_its_own() -> None:
     assert figure(found, "share-submissions")["value"] == 0.5
 
 
-def test_a_marker_s_column_that_is_not_there_is_an_error_with_its_remedy() -> None:
+@pytest.mark.parametrize("column", ["AdminComment", "UID", "State", "JobIDRaw"])
+def test_a_marker_s_column_that_is_not_there_or_no_text_is_an_error_with_its_remedy(column: str) -> None:
     with pytest.raises(FormatError) as caught:
-        assess(MANY, known=Known(markers=(Marker("AdminComment", "x"),)))
+        assess(MANY, known=Known(markers=(Marker(column, "x"),)))
     assert caught.value.code == "no_marker_column"
-    assert "AdminComment" in caught.value.remedy
+    assert column in caught.value.remedy
 
 
 def test_what_another_cluster_did_is_set_aside() -> None:
@@ -275,3 +277,18 @@ def test_a_record_is_known_again_in_a_dump_of_any_order_and_length() -> None:
     )
     assert seen.among(again).to_list() == [0 <= number < 5000 for number in range(-7, 5007)]
     assert len(seen.only_new(again)) == 14
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    blocks=st.lists(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=30), min_size=1, max_size=8),
+    split=st.sampled_from(["", "key"]),
+)
+def test_a_tally_adds_up_whatever_the_blocks(blocks: list[list[tuple[int, int]]], split: str) -> None:
+    tally = Tally(("key",), {"n": "sum"}, split=split, pending_rows=7)
+    expected: Counter[int] = Counter()
+    for block in blocks:
+        tally.add(pl.DataFrame(block, schema={"key": pl.UInt64, "n": pl.Int64}, orient="row"))
+        for key, n in block:
+            expected[key] += n
+    assert tally.table().rows() == sorted((key, expected[key]) for key in expected)
