@@ -1,23 +1,29 @@
-"""The `gatehouse` command for login nodes: it speaks to the portal's REST API and imports no server code."""
+"""The `gatehouse` command for login nodes: it speaks to the portal's REST API and imports no server code.
+
+`assess` alone speaks to nobody, and imports the server's code when it runs.
+"""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
-from portal.cli import me
+from portal.cli import assess, me
 from portal.cli.output import writing_carefully
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command."""
-    parser = argparse.ArgumentParser(prog="gatehouse", description="Speak to the Gatehouse portal.")
+    parser = argparse.ArgumentParser(
+        prog="gatehouse", description="Speak to the Gatehouse portal, or assess a cluster without one."
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     me.add_to(commands)
+    assess.add_to(commands)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one subcommand; return 0, 1 when the portal refused, 2 when it could not be reached or asked."""
+    """Run one subcommand; return 0, 1 when the portal refused, 2 when it or a file could not be asked."""
     with writing_carefully():
         options = build_parser().parse_args(arguments)
         status: int = options.run(options)

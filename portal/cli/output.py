@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 READER_GONE = 128 + signal.SIGPIPE  # what a shell reports of a program that this signal ended
 
@@ -35,3 +36,13 @@ def _write_nowhere() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a whole file or none: what stood there stays until the new one is complete."""
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        half.write_text(text, encoding="utf-8")
+        half.replace(path)
+    finally:
+        half.unlink(missing_ok=True)

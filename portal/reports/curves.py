@@ -1,4 +1,4 @@
-"""The picture of a long table: agents' and people's first column as two curves, drawn without script for print too."""
+"""The picture of a long table: agents' and people's first column as curves, drawn without script for print too."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -8,17 +8,20 @@ HEIGHT: Final = 160
 _MARGIN: Final = 2  # so that the highest point keeps its line's width
 # For renderers of PDF that give a page's CSS to no picture; the page itself takes its tokens.
 _LINES: Final = (("agent", "Agents", "#5443C0"), ("human", "People", "#B17F1D"))
+_REST: Final = ("unknown", "Not attributed", "#7B8884")  # beside agents, where people are not told from it
 Json = dict[str, Any]
 
 
 def curves_of(figure: Json, shown: Callable[[float | None, str], str]) -> Json | None:
-    """Return two curves over the rows of a figure; None where it has no column of agents and one of people.
+    """Return curves over the rows of a figure: agents and people, or where people have no column what is not
+    attributed, beside agents if they have one; None where it has none of these columns.
 
-    A cell that is withheld is a gap. Both curves stand on zero and share one scale.
+    A cell that is withheld is a gap. All curves stand on zero and share one scale.
     """
-    places = [_first(figure["columns"], kind) for kind, _, _ in _LINES]
-    if None in places or len(figure["rows"]) < 2:
+    drawn = _drawn(figure["columns"])
+    if not drawn or len(figure["rows"]) < 2:
         return None
+    places = [_first(figure["columns"], kind) for kind, _, _ in drawn]
     columns = [[row["values"][place] for row in figure["rows"]] for place in places]
     top = max((value for column in columns for value in column if value is not None), default=0)
     if not top:
@@ -26,7 +29,7 @@ def curves_of(figure: Json, shown: Callable[[float | None, str], str]) -> Json |
     unit = figure["columns"][places[0]]["unit"]
     lines = [
         {"kind": kind, "name": name, "colour": colour, "path": _path(column, top)}
-        for (kind, name, colour), column in zip(_LINES, columns, strict=True)
+        for (kind, name, colour), column in zip(drawn, columns, strict=True)
     ]
     peaks = [
         f"{line['name']} at most {shown(max((v for v in column if v is not None), default=None), unit)}"
@@ -38,6 +41,14 @@ def curves_of(figure: Json, shown: Callable[[float | None, str], str]) -> Json |
         "lines": lines, "first": ends[0], "last": ends[1], "top": f"{shown(top, unit)}{words}",
         "label": f"{figure['title']}, {ends[0]} to {ends[1]}: {'; '.join(peaks)}{words}.",
     }  # fmt: skip
+
+
+def _drawn(columns: Sequence[Json]) -> list[tuple[str, str, str]]:
+    """Return the lines that can be drawn of some columns."""
+    found = [line for line in _LINES if _first(columns, line[0]) is not None]
+    if len(found) == len(_LINES):
+        return found
+    return [*found, _REST] if _first(columns, _REST[0]) is not None else []
 
 
 def _first(columns: Sequence[Json], kind: str) -> int | None:

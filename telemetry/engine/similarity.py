@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 LAUNCHERS: Final = frozenset({"sbatch", "srun", "salloc"})
 # Options of sbatch(1) and srun(1) that take no value, or only one that is written with "=".
-_BARE: Final = frozenset(
+BARE: Final = frozenset(
     str.split(
         "-E -H -h -I -K -k -l -O -Q -s -u -v -V -W -X -Z --bell --contiguous --disable-status --exact --exclusive "
         "--get-user-env --help --nice --no-allocate --no-bell --no-shell --resv-ports --usage --whole --x11 "
@@ -39,9 +39,9 @@ _WITH_VALUE: Final = frozenset({"-B", "--bind", "-H", "--home", "-W", "--workdir
 _AMOUNT: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?")  # of `timeout 10m`, `nice 5`
 _INTERPRETERS: Final = re.compile(r"(?:python|perl|ruby|julia|Rscript|node|java)[0-9.]*")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_HEXADECIMAL: Final = re.compile(r"\b(?=[0-9a-f]*[0-9])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b", re.IGNORECASE)
-_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.IGNORECASE)
-_PATH: Final = re.compile(r"(?:~|\.{1,2})?/(?:[^\s/'\"=:,;|&<>()]+/)*([^\s/'\"=:,;|&<>()]*)")
+HEXADECIMAL: Final = re.compile(r"\b(?=[0-9a-f]*[0-9])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b", re.IGNORECASE)
+NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.IGNORECASE)
+PATH: Final = re.compile(r"(?:~|\.{1,2})?/(?:[^\s/'\"=:,;|&<>()]+/)*([^\s/'\"=:,;|&<>()]*)")
 # A run of plain characters, quoted parts and escapes; a quote that is never closed is a plain character.
 _WORD: Final = re.compile(r"""(?:[^\s'"\\]+|'[^']*'|"(?:[^"\\]|\\.)*"|\\.|['"\\])+""", re.DOTALL)
 _QUOTED: Final = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""", re.DOTALL)
@@ -76,7 +76,7 @@ def keys_of(submit_line: str, work_dir: str) -> Keys:
     return Keys(
         command=_key("command", parts.command),
         submit_line=_key("submit_line", line),
-        script=_key("script", _base(parts.program)),
+        script=_key("script", base_of(parts.program)),
         template=_key("template", template_of(parts.command)),
         application=_key("application", application_of(parts.command)),
         work_dir=_key("work_dir", work_dir.rstrip("/")),
@@ -87,14 +87,15 @@ def keys_of(submit_line: str, work_dir: str) -> Keys:
 def take_apart(submit_line: str) -> Parts:
     """Separate what is run from the options it was submitted with."""
     words = _words(submit_line)
-    if not words or _base(words[0]) not in LAUNCHERS:
+    if not words or base_of(words[0]) not in LAUNCHERS:
         return Parts(" ".join(words), words[0]) if words else NOTHING
     rest = iter(words[1:])
     for word in rest:
         if word.startswith("--wrap"):
             # Accounting keeps the words without the quotes that held them together: all that follows is the command.
             wrapped = " ".join(filter(None, (word.partition("=")[2], *rest)))
-            return Parts(" ".join(wrapped.split()), next(iter(_words(wrapped)), ""))
+            words = _words(wrapped)
+            return Parts(" ".join(wrapped.split()), words[0] if words else "")
         if not word.startswith("-") or word == "-":
             return Parts(" ".join((word, *rest)), word)
         if _takes_next(word):
@@ -105,14 +106,14 @@ def take_apart(submit_line: str) -> Parts:
 def _takes_next(option: str) -> bool:
     """Say whether an option's value is the next word: `-p gpu` and `--partition gpu`, not `-pgpu`, `--x=y`, `-W`."""
     if option.startswith("--"):
-        return "=" not in option and option not in _BARE
-    return len(option) == 2 and option not in _BARE
+        return "=" not in option and option not in BARE
+    return len(option) == 2 and option not in BARE
 
 
 def template_of(command: str) -> str:
     """Return a command with what varies from run to run taken out: numbers, hashes, and the folders of paths."""
-    text = _PATH.sub(r"\1", command)
-    return _NUMBER.sub("#", _HEXADECIMAL.sub("#", text))
+    text = PATH.sub(r"\1", command)
+    return NUMBER.sub("#", HEXADECIMAL.sub("#", text))
 
 
 @lru_cache(maxsize=4096)
@@ -122,9 +123,19 @@ def application_of(command: str) -> str:
     Wrappers are passed over with their options, the container's image too; of an interpreter, the script or module
     counts.
     """
-    words, wrapper = iter(_words(command)), ""
+    return _application(iter(_words(command)))
+
+
+def application_by_head(head: str) -> tuple[str, bool]:
+    """Do the same for the first words of a command without quotes; True says that more words could change it."""
+    words = iter(head.split())
+    return _application(words), next(words, None) is None
+
+
+def _application(words: Iterator[str]) -> str:
+    wrapper = ""
     for word in words:
-        name = _base(word)
+        name = base_of(word)
         if word.startswith("-"):
             if wrapper and _takes_next(word):
                 next(words, "")
@@ -134,7 +145,7 @@ def application_of(command: str) -> str:
         elif name in _WRAPPERS:
             wrapper = name
         elif name and not _ASSIGNMENT.match(word) and not _AMOUNT.fullmatch(name):
-            return (_script_of(words) or name) if _INTERPRETERS.fullmatch(name) else _NUMBER.sub("#", name)
+            return (_script_of(words) or name) if _INTERPRETERS.fullmatch(name) else NUMBER.sub("#", name)
     return ""
 
 
@@ -153,21 +164,21 @@ def _script_of(words: Iterator[str]) -> str:
         if word in ("-c", "-e"):
             return ""
         if word == "-m":
-            return _NUMBER.sub("#", next(words, ""))
+            return NUMBER.sub("#", next(words, ""))
         if not word.startswith("-"):
-            return _NUMBER.sub("#", _base(word))
+            return NUMBER.sub("#", base_of(word))
     return ""
 
 
 def _words(text: str) -> list[str]:
     """Cut a text into words as a shell does; `shlex` takes twenty times as long, and refuses an open quote."""
-    words = _WORD.findall(text)
     if "'" in text or '"' in text or "\\" in text:
-        return [_QUOTED.sub(r"\1\2\3", word) for word in words]
-    return words
+        return [_QUOTED.sub(r"\1\2\3", word) for word in _WORD.findall(text)]
+    return text.split()
 
 
-def _base(path: str) -> str:
+def base_of(path: str) -> str:
+    """Return what stands behind the last slash."""
     return path.rsplit("/", 1)[-1]
 
 

@@ -37,7 +37,8 @@ def test_help_loads_the_standard_library_and_its_own_package_alone():
     foreign = tops - own - set(sys.stdlib_module_names) - {"__main__", "__mp_main__"}
     assert foreign == set()
     assert {name for name in names if name.startswith("portal.")} <= {
-        "portal.cli", "portal.cli.main", "portal.cli.me", "portal.cli.client", "portal.cli.output",
+        "portal.cli", "portal.cli.main", "portal.cli.me", "portal.cli.assess", "portal.cli.client",
+        "portal.cli.output", "portal.cli.progress",
     }  # fmt: skip
 
 

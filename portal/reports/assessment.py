@@ -1,0 +1,105 @@
+"""A facility's first report from sacct dumps: read, summed up and drawn without database, settings or server."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import django
+from django.conf import settings
+from django.template.loader import render_to_string
+
+from portal.dashboard import formats
+from portal.reports.drawing import sections
+from telemetry.engine.assessment.assessor import Assessor
+from telemetry.engine.assessment.figures import Content, content_of
+from telemetry.engine.assessment.frames import Known, Marker
+from telemetry.engine.slurm.columns import COMMAND, XDMOD_REMEDY
+from telemetry.engine.slurm.errors import FormatError
+from telemetry.engine.slurm.lines import Source
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+_SHARES: Final = ("people", "submissions", "core-hours", "GPU-hours")
+_REMEDY: Final = f"Make a dump with: {COMMAND}"
+
+__all__ = ["Assessor", "Content", "FormatError", "Known", "Marker", "Refused", "assess", "check", "draw"]
+
+
+class Refused(Exception):
+    """A dump or an option that cannot be used: which one, why, a stable code and what would help."""
+
+    def __init__(self, name: str, detail: str, code: str, remedy: str) -> None:
+        super().__init__(detail)
+        self.name, self.detail, self.code, self.remedy = name, detail, code, remedy
+
+
+def assess(
+    dumps: Iterable[tuple[str, Source]], *, known: Known, cluster: str, now_s: int, note: Callable[[str, int], None]
+) -> Content:
+    """Read named dumps and return what they say; `note` is told the name and how many bytes of it were read.
+
+    Errors: `Refused` where one is no dump, or where none holds a job.
+    """
+    assessor = Assessor(now_s=now_s, known=known, cluster=cluster)
+    for name, source in dumps:
+        try:
+            assessor.read(source, note=lambda offset, name=name: note(name, offset))  # type: ignore[misc]
+        except FormatError as error:
+            # That remedy is an option of another command; this one reads sacct's own columns alone.
+            remedy = _REMEDY if error.remedy == XDMOD_REMEDY else error.remedy or _REMEDY
+            raise Refused(name, error.detail, error.code, remedy) from None
+    found = assessor.finish()
+    if not found.jobs:
+        reasons = ", ".join(f"{count:,} {code}" for code, count in found.lines.rejected.most_common(3))
+        said = f"There is no job in it ({reasons or 'no record at all'})."
+        raise Refused("all files", said, "no_jobs", _REMEDY)
+    return content_of(found, cluster=cluster)
+
+
+def check() -> None:
+    """Say before an hour of reading when a report could not be drawn. Errors: `Refused`."""
+    if not (ROOT / "templates" / "reports" / "assessment.html").is_file():
+        raise Refused(
+            "gatehouse assess", "The templates of the report are not installed.", "no_templates",
+            "Run it from a checkout of Gatehouse, or ask for --json, which needs none.",
+        )  # fmt: skip
+
+
+def draw(content: Content, *, made: datetime | None = None) -> str:
+    """Return the report as one HTML document that needs nothing else."""
+    _prepare_templates()
+    plain = content.as_json()
+    figures = {figure["key"]: figure for figure in plain["sections"][0]["figures"]}
+    css = (ROOT / "portal" / "static" / "portal.css").read_text(encoding="utf-8")
+    context = {
+        "content": plain, "sections": sections(plain), "lead": _lead(figures),
+        "lead_rest": "Not attributed", "css": css,
+        "made": formats.day((made or datetime.now(UTC)).date(), year=True),
+    }  # fmt: skip
+    return render_to_string("reports/assessment.html", context)
+
+
+def _lead(figures: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of the headline picture: agents' share of each measure, where anything is known of agents."""
+    rows = []
+    for title in _SHARES:
+        figure = figures[f"share-{title}"]
+        if figure["value"] is not None:
+            amounts = [row["values"][0] for row in figure["rows"]]
+            rows.append(
+                {
+                    "label": title[0].upper() + title[1:], "part": formats.short(amounts[0]),
+                    "whole": formats.short(sum(amounts)), "share": figure["value"],
+                }
+            )  # fmt: skip
+    return rows
+
+
+def _prepare_templates() -> None:
+    """Give the house's templates a Django to be drawn by, unless there is one: no apps, no database, no files."""
+    if settings.configured:
+        return
+    library = {"libraries": {"gatehouse": "portal.templatetags.gatehouse"}}
+    backend = {"BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [ROOT / "templates"]}
+    settings.configure(TEMPLATES=[backend | {"OPTIONS": library}], INSTALLED_APPS=[], USE_TZ=True, TIME_ZONE="UTC")
+    django.setup()

@@ -1,0 +1,75 @@
+"""A report's content made ready for its templates: every number written, every table with its heads and pictures.
+
+No database: what is drawn is the content alone.
+"""
+
+from typing import Any
+
+from portal.dashboard import formats
+from portal.reports.bars import bars_of
+from portal.reports.curves import curves_of
+
+# Tables longer than this stand behind "Show the numbers".
+LONG = 12
+# Tables of more columns take a row of the page to themselves.
+NARROW = 3
+Json = dict[str, Any]
+
+
+def shown(value: float | None, unit: str) -> str:
+    """Write a number of a figure in its unit, as on every page."""
+    if value is None:
+        return formats.ABSENT
+    if unit == "share":
+        return formats.percent(value)
+    if unit == "s":
+        return formats.duration(value)
+    if unit == "ratio":
+        return formats.ratio(value)
+    return formats.count(value)
+
+
+def sections(content: Json) -> list[Json]:
+    """Prepare a report's sections for its template: every number written, every table with its heads."""
+    prepared = []
+    for number, section in enumerate(content["sections"], start=1):
+        measured = [_figure(figure) for figure in section["figures"] if not figure["needs"]]
+        missing = [figure for figure in section["figures"] if figure["needs"]]
+        prepared.append(
+            {
+                "number": number,
+                "table_id": f"in-short-{number}",
+                "title": section["title"],
+                "figures": measured,
+                "small": [figure for figure in measured if figure["table"] and not figure["wide"]],
+                "large": [figure for figure in measured if figure["table"] and figure["wide"]],
+                "missing": missing,
+            }
+        )
+    return prepared
+
+
+def _figure(figure: Json) -> Json:
+    units = [column["unit"] for column in figure["columns"]]
+    rows = [{"label": row["label"], "cells": _cells(row, units)} for row in figure["rows"]]
+    long = len(rows) > LONG
+    return figure | {
+        "table_id": f"table-{figure['key']}",
+        "unit_words": "" if figure["unit"] in ("share", "s", "ratio") else figure["unit"],
+        "shown": shown(figure["value"], figure["unit"]),
+        "unknown": shown(figure["unknown_share"], "share") if figure["unknown_share"] is not None else "",
+        "heads": "; ".join(["Rows", *(f"{column['title'].replace(';', ',')}|n" for column in figure["columns"])]),
+        "table": rows,
+        "long": long,
+        "wide": long or len(units) > NARROW,
+        "curves": curves_of(figure, shown) if long else None,
+        "bars": bars_of(figure, shown),
+    }
+
+
+def _cells(row: Json, units: list[str]) -> list[Json]:
+    """Return a row's cells; its first number opens the jobs behind the row."""
+    return [
+        {"text": shown(value, unit), "url": row["url"] if place == 0 and value is not None else ""}
+        for place, (value, unit) in enumerate(zip(row["values"], units, strict=True))
+    ]

@@ -1,0 +1,59 @@
+"""The figures of an assessment, section by section."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from telemetry.engine.assessment.assessor import Assessment
+from telemetry.engine.assessment.figures import alike, dumps, load, missing, places, rhythm, scheduling
+from telemetry.engine.assessment.figures.kinds import Column, Figure, Reading, Row, Section
+
+SCHEMA: Final = 1
+MISSING_TITLE: Final = "What this cannot say yet"
+LIMITS: Final = (
+    "Who is not known to use an agent is not attributed; that is no claim that a person typed it.",
+    "Agent users and others are different people; not every difference is caused by agents.",
+    "Times are UTC, as far as sacct ran with TZ=UTC: the text does not say its zone.",
+    "Submit lines, comments and folders are compared as hashes; none is shown.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A whole assessment, in the form of the monthly report's content. Equal dumps give an equal content."""
+
+    schema: int
+    title: str
+    cluster: str
+    first: str
+    last: str
+    knows_agents: bool
+    definitions: dict[str, str]
+    limits: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values, for JSON and for templates."""
+        return asdict(self)
+
+
+def content_of(found: Assessment, *, cluster: str) -> Content:
+    """Put the figures together. Errors: `ValueError` where no job was counted."""
+    if not found.jobs:
+        raise ValueError("no job was counted")
+    reading = Reading(found)
+    first, last = found.period
+    sections = (
+        Section("The load", tuple(load.figures(reading))),
+        Section("When jobs come and how long they run", tuple(rhythm.figures(reading))),
+        Section("Outcomes, waits and trials", (*scheduling.figures(reading), *places.figures(reading))),
+        Section("Work shared between people", tuple(alike.figures(reading))),
+        Section("How the dumps were read", tuple(dumps.figures(reading))),
+        Section(MISSING_TITLE, missing.FIGURES),
+    )
+    return Content(
+        SCHEMA, "First assessment", cluster, first.date().isoformat(), last.date().isoformat(),
+        not found.known.is_nothing, {"account": load.DEFINITION}, LIMITS, sections,
+    )  # fmt: skip
+
+
+__all__ = ["LIMITS", "Column", "Content", "Figure", "Row", "Section", "content_of"]
