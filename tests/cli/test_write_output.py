@@ -16,7 +16,11 @@ MANAGE = ["manage.py", "usage", "--help"]
 
 def ended(command: list[str], output: int) -> tuple[int, str]:
     """The status of a command and what it says on stderr, with its output going to a file descriptor."""
-    ran = subprocess.run([sys.executable, *command], cwd=ROOT, stdout=output, stderr=subprocess.PIPE, text=True)
+    # Unbuffered, argparse itself swallows the error of --help, which stands here for any output.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    ran = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, env=environment, stdout=output, stderr=subprocess.PIPE, text=True
+    )
     return ran.returncode, ran.stderr
 
 
