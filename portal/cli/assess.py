@@ -76,7 +76,7 @@ def _assess(options: argparse.Namespace, known: "assessment.Known") -> None:
     out = options.out or ("" if options.json else DEFAULT_OUT)
     if out:
         assessment.check()
-        _check_out(out)
+        _check_out(out, options.files)
     with ExitStack() as stack:
         dumps = list(_open(options.files, stack))
         progress = stack.enter_context(Progress([(name, stream) for name, stream in dumps]))
@@ -134,11 +134,17 @@ def _markers(pairs: list[tuple[str, str]]) -> "tuple[assessment.Marker, ...]":
     return tuple(assessment.Marker(*pair) for pair in pairs)
 
 
-def _check_out(out: str) -> None:
-    """Refuse a place that cannot be written to before an hour of reading. Errors: `_Unusable`."""
+def _check_out(out: str, files: list[str]) -> None:
+    """Refuse a place that cannot be written to, or that is a dump, before an hour of reading. Errors: `_Unusable`."""
     folder = Path(out).parent
     if out != STDIN and (not folder.is_dir() or Path(out).is_dir()):
         raise _Unusable(f"{out} cannot be written [cannot_write]\nName a file in a folder that exists, by --out.")
+    if out and out != STDIN and any(_is_same(out, name) for name in files if name != STDIN):
+        raise _Unusable(f"{out} is a dump to be read [out_is_dump]\nName another file for the report, by --out.")
+
+
+def _is_same(one: str, other: str) -> bool:
+    return Path(one).resolve() == Path(other).resolve()
 
 
 def _unreadable(name: str, error: Exception) -> str:

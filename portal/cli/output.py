@@ -39,7 +39,14 @@ def _write_nowhere() -> None:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a whole file or none: what stood there stays until the new one is complete."""
+    """Write a whole file or none: what stood there stays until the new one is complete.
+
+    A link is followed; a device or pipe, which nothing may take the place of, is written to as it is.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
     half = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         half.write_text(text, encoding="utf-8")

@@ -203,3 +203,20 @@ def test_progress_is_told_on_a_terminal_alone(dump: Path, tmp_path: Path) -> Non
     assert b"] 100%" in shown
     assert shown.endswith(b"\r\x1b[K")
     assert gatehouse("july.txt", "--json", cwd=tmp_path).stderr == b""
+
+
+def test_the_report_never_takes_the_place_of_a_dump_or_a_device(dump: Path, tmp_path: Path) -> None:
+    before = dump.read_bytes()
+    (tmp_path / "again.txt").symlink_to(dump)
+    for out in ("july.txt", "./july.txt", "again.txt"):
+        ran = gatehouse("july.txt", "--out", out, cwd=tmp_path)
+        assert (ran.returncode, b"[out_is_dump]" in ran.stderr) == (2, True)
+    assert dump.read_bytes() == before
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", "pipe"], cwd=tmp_path, stdout=subprocess.PIPE) as reader:
+        assert gatehouse("july.txt", "--out", "pipe", cwd=tmp_path).returncode == 0
+        assert reader.stdout is not None and b"<!doctype html>" in reader.stdout.read()
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "link.html").symlink_to(tmp_path / "kept.html")
+    assert gatehouse("july.txt", "--out", "link.html", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "link.html").is_symlink() and b"<!doctype html>" in (tmp_path / "kept.html").read_bytes()
