@@ -122,6 +122,9 @@ def run_reader(data: Path, facility: Slurm, *options: str) -> "subprocess.Popen[
 def test_of_two_readers_one_stands_by_and_takes_over(facility: Slurm, fates: Fates, tmp_path: Path) -> None:
     data = tmp_path / "var"
     demo.manage(data, "migrate", "--verbosity", "0")
+    # Known before: a new cluster goes again with a reader that ends before it stored anything.
+    known = f"from principals.services import ensure_cluster; ensure_cluster({CLUSTER!r})"
+    demo.manage(data, "shell", "--no-imports", "-c", known)
     with run_reader(data, facility) as first:
         try:
             assert first.stderr is not None
