@@ -8,7 +8,8 @@ from typing import Any
 from django.conf import settings
 
 from telemetry import figures
-from telemetry.figures import Figure, Measured, Number, Readings, Section
+from telemetry.engine import report_content
+from telemetry.figures import Figure, Measured, Readings, Section
 from telemetry.selectors import MIN_PEOPLE, Definition, Scope
 
 SCHEMA = 1
@@ -20,46 +21,6 @@ LIMITS = (
     "Days and months are UTC; hours of the week are the facility’s.",
     f"Rows about fewer than {MIN_PEOPLE} people are not published by themselves.",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnPart:
-    key: str
-    title: str
-    unit: str
-    adds_up: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RowPart:
-    key: str
-    label: str
-    values: tuple[Number | None, ...]
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class FigurePart:
-    """A figure as the report holds it; `needs` is set where it is not measured yet."""
-
-    key: str
-    title: str
-    definition: str
-    population: str
-    unit: str
-    value: Number | None
-    unknown_share: float | None
-    note: str
-    needs: str
-    url: str
-    columns: tuple[ColumnPart, ...]
-    rows: tuple[RowPart, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SectionPart:
-    title: str
-    figures: tuple[FigurePart, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +38,7 @@ class Content:
     last: str
     definitions: dict[str, str]
     limits: tuple[str, ...]
-    sections: tuple[SectionPart, ...]
+    sections: tuple[report_content.Section, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the content as plain JSON values, floats to the last digit."""
@@ -104,15 +65,15 @@ def build(scope: Scope) -> Content:
         definitions={definition.value: definition.sentence for definition in Definition},
         limits=LIMITS,
         sections=tuple(
-            SectionPart(section.value, tuple(part for part in parts if where[part.key] is section))
+            report_content.Section(section.value, tuple(part for part in parts if where[part.key] is section))
             for section in Section
         ),
     )
 
 
-def _part(figure: Figure, scope: Scope, found: Measured | None) -> FigurePart:
+def _part(figure: Figure, scope: Scope, found: Measured | None) -> report_content.Figure:
     measured = found or Measured(None)
-    return FigurePart(
+    return report_content.Figure(
         key=figure.key,
         title=figure.title,
         definition=figure.definition,
@@ -123,9 +84,9 @@ def _part(figure: Figure, scope: Scope, found: Measured | None) -> FigurePart:
         note=measured.note,
         needs=figure.needs,
         url=_url(figures.drill_query(figure, scope)) if found else "",
-        columns=tuple(ColumnPart(c.key, c.title, c.unit.value, c.adds_up) for c in measured.columns),
+        columns=tuple(report_content.Column(c.key, c.title, c.unit.value, c.adds_up) for c in measured.columns),
         rows=tuple(
-            RowPart(row.key, row.label, row.values, _url(figures.drill_query(figure, scope, row)))
+            report_content.Row(row.key, row.label, row.values, _url(figures.drill_query(figure, scope, row)))
             for row in measured.rows
         ),
     )

@@ -29,14 +29,14 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Greatest, Least
 
 from telemetry.engine import usage
+from telemetry.engine.slurm.values import FAILED_STATES
 from telemetry.models import Job, JobState
 from telemetry.models.jobs import LONG_S, JobQuerySet
 
 DAY_KEY = ("cluster_user_id", "lab_id", "partition", "qos", "actor", "harness")
 HOUR_KEY = ("partition", "actor", "harness")
-FAILED = (JobState.FAILED, JobState.NODE_FAIL, JobState.BOOT_FAIL, JobState.OUT_OF_MEMORY, JobState.DEADLINE)
 HELD = {"core_s": "cpus", "node_s": "nodes", "gpu_s": "gpus"}  # what a job holds, by the sum it makes
-LOST = (*FAILED, JobState.TIMEOUT, JobState.CANCELLED)
+LOST = (*FAILED_STATES, JobState.TIMEOUT, JobState.CANCELLED)
 
 ENDED = (
     "ended", "ended_never_started", "ended_cancelled", "ended_failed", "ended_timeout", "ended_wall_s", "ended_node_s",
@@ -98,7 +98,7 @@ def _ended_sums() -> dict[str, Aggregate]:
         "ended": Sum(tasks, filter=started, default=0),
         "ended_never_started": Sum(tasks, filter=~started, default=0),
         "ended_cancelled": Sum(tasks, filter=Q(state=JobState.CANCELLED), default=0),
-        "ended_failed": Sum(tasks, filter=Q(state__in=FAILED), default=0),
+        "ended_failed": Sum(tasks, filter=Q(state__in=FAILED_STATES), default=0),
         "ended_timeout": Sum(tasks, filter=Q(state=JobState.TIMEOUT), default=0),
         "ended_wall_s": Sum("elapsed_s", filter=started, default=0),
         "ended_node_s": Sum(_whole(F("elapsed_s") * F("nodes")), filter=ran, default=0),

@@ -13,12 +13,10 @@ from telemetry.engine.slurm.bulk import Block
 from telemetry.engine.slurm.bulk_columns import Tail
 from telemetry.engine.slurm.columns import Plan
 from telemetry.engine.slurm.errors import FormatError
-from telemetry.engine.slurm.records import JobRecord, Rejected
+from telemetry.engine.slurm.records import EARLIEST_S, LARGEST_COUNT, LONGEST_S, JobRecord, Rejected
 from telemetry.engine.slurm.rows import USED
+from telemetry.engine.usage import DAY_S
 
-EARLIEST_S: Final = 946_684_800  # 2000-01-01 UTC: Slurm is younger
-MAX_COUNT: Final = 2**31 - 1
-MAX_ELAPSED_S: Final = 10**9
 _INT: Final = pl.Int64()
 _TEXT: Final = pl.String()
 SCHEMA: Final[dict[str, pl.DataType]] = {
@@ -167,11 +165,9 @@ def _oddities() -> dict[str, pl.Expr]:
     """Return which records are set aside although they read well, by the code of the reason."""
     start = pl.when("started").then("start_s")
     counts = pl.max_horizontal("nodes", "cpus", "gpus", "array_tasks")
-    longest = pl.min_horizontal(
-        pl.coalesce(pl.col("end_s") - start + 86_400, pl.lit(MAX_ELAPSED_S)), pl.lit(MAX_ELAPSED_S)
-    )
+    longest = pl.min_horizontal(pl.coalesce(pl.col("end_s") - start + DAY_S, pl.lit(LONGEST_S)), pl.lit(LONGEST_S))
     return {
-        "out_of_range": (counts > MAX_COUNT) | (pl.col("elapsed_s") > longest),
+        "out_of_range": (counts > LARGEST_COUNT) | (pl.col("elapsed_s") > longest),
         "past_date": pl.min_horizontal("submit_s", start, "end_s") < EARLIEST_S,
     }
 

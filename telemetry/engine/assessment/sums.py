@@ -5,11 +5,11 @@ from typing import Final
 import polars as pl
 
 from telemetry.engine.assessment.tallies import How, Tally
+from telemetry.engine.slurm.values import FAILED_STATES
 from telemetry.engine.usage import DAY_S, HOUR_S, RUNTIME_EDGES_S
 
-FAILED: Final = ("FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE")
 _OUTCOMES: Final = {"CANCELLED": "cancelled", "TIMEOUT": "timeout", "COMPLETED": "completed"} | dict.fromkeys(
-    FAILED, "failed"
+    FAILED_STATES, "failed"
 )
 SHORT_S: Final = {"within_minute": 60, "within_five": 300}
 _MONDAY_S: Final = 3 * DAY_S  # the epoch began on a Thursday, three days into its week

@@ -9,6 +9,10 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 NEVER_ASSIGNED = "None assigned"
+# What a counted record may say: instants since Slurm began, counts of 32 bits, a run time where no span is told.
+EARLIEST_S = 946_684_800  # 2000-01-01 UTC
+LARGEST_COUNT = 2**31 - 1
+LONGEST_S = 10**9
 _LABEL = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _CAMPAIGN = re.compile(r"(?:^|[\s,;])campaign[=:]([A-Za-z0-9._-]{1,64})(?=$|[\s,;])")
 

@@ -47,6 +47,8 @@ ENDED_STATES = frozenset(
         "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT"
     )
 )
+# Those that ended badly by themselves: neither cancelled nor at their time limit.
+FAILED_STATES = ("FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE")
 # Records that closed one stretch of a job that goes on elsewhere: they hold usage and an end, but the job
 # itself has not ended.
 CLOSED_STRETCH_STATES = frozenset({"REQUEUED", "RESIZING"})

@@ -14,7 +14,7 @@ from portal.core import clock
 from principals.models import Cluster
 from telemetry.engine.attribution import UNKNOWN
 from telemetry.engine.slurm.bulk_columns import Columns
-from telemetry.engine.slurm.records import JobRecord, Outcome
+from telemetry.engine.slurm.records import EARLIEST_S, LARGEST_COUNT, LONGEST_S, JobRecord, Outcome
 from telemetry.engine.suspects import find_suspects
 from telemetry.engine.touched import as_date
 from telemetry.engine.transitions import NEWS_AGE_S
@@ -80,7 +80,7 @@ def part(feed: Feed, columns: Columns, odd: Sequence[tuple[int, Outcome]]) -> tu
         (pl.col("end_s") < clock.now_s() - NEWS_AGE_S).fill_null(value=False)
         & pl.col("odd").is_null()
         & ~pl.struct(_KEY).is_duplicated()
-        & (pl.max_horizontal(_COUNTS) <= rows.NO_NUMBER_ABOVE)
+        & (pl.max_horizontal(_COUNTS) <= LARGEST_COUNT)
         & _fit_times()
     )
     jobs = jobs.with_columns(simple=simple & _fit_names(jobs, feed.cluster) & ~find_suspects(jobs, columns))
@@ -94,8 +94,8 @@ def part(feed: Feed, columns: Columns, odd: Sequence[tuple[int, Outcome]]) -> tu
 def _fit_times() -> pl.Expr:
     """Say of jobs that ended whether `rows.find_fault` lets their times pass."""
     start, end = pl.when("started").then("start_s"), pl.col("end_s")
-    longest = pl.coalesce(end - start + DAY_S, rows.LONGEST_S)
-    return (pl.min_horizontal("submit_s", start, end) >= rows.EARLIEST_S) & (pl.col("elapsed_s") <= longest)
+    longest = pl.coalesce(end - start + DAY_S, LONGEST_S)
+    return (pl.min_horizontal("submit_s", start, end) >= EARLIEST_S) & (pl.col("elapsed_s") <= longest)
 
 
 def _fit_names(jobs: pl.DataFrame, cluster: Cluster) -> pl.Series:

@@ -16,7 +16,7 @@ from principals.models import Cluster
 from telemetry.engine.attribution import Attribution
 from telemetry.engine.redaction import is_secretless
 from telemetry.engine.reports import Known
-from telemetry.engine.slurm.records import JobRecord
+from telemetry.engine.slurm.records import EARLIEST_S, LARGEST_COUNT, LONGEST_S, JobRecord
 from telemetry.engine.touched import Footprint
 from telemetry.engine.usage import DAY_S
 from telemetry.services.attribution import OWN_CAMPAIGN
@@ -51,11 +51,8 @@ _SELECT: Final = (
 _ANY_BETWEEN: Final = "SELECT 1 FROM telemetry_job WHERE cluster_id = %s AND raw_id BETWEEN %s AND %s LIMIT 1"
 _DIGESTS: Final = "SELECT raw_id, submit, digest FROM telemetry_job WHERE cluster_id = %s AND raw_id IN ("
 _IDS_A_QUERY: Final = 5000
-NO_NUMBER_ABOVE: Final = 2**31 - 1  # of columns of 32 bits
 NO_LONG_ABOVE: Final = 2**63 - 1
 NAME_LENGTH: Final = 64
-EARLIEST_S: Final = 946_684_800  # 2000-01-01 UTC: Slurm is younger
-LONGEST_S: Final = 10**9
 
 
 def find_known(cluster_id: int, raw_ids: Iterable[int]) -> dict[Key, Known]:
@@ -165,8 +162,8 @@ def _find_misfit(record: JobRecord) -> str:
         record.nodes, record.cpus, record.gpus, record.array_tasks, record.restarts, record.exit_code,
         record.exit_signal,
     )  # fmt: skip
-    if counts > NO_NUMBER_ABOVE:
-        return f"A count above {NO_NUMBER_ABOVE}"
+    if counts > LARGEST_COUNT:
+        return f"A count above {LARGEST_COUNT}"
     longs = max(
         record.elapsed_s, record.mem_bytes or 0, record.timelimit_s or 0, record.array_job_id or 0,
         record.cancelled_by_uid or 0,

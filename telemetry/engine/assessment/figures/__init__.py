@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from telemetry.engine.assessment.assessor import Assessment
 from telemetry.engine.assessment.figures import alike, dumps, load, missing, places, rhythm, scheduling
-from telemetry.engine.assessment.figures.kinds import Column, Figure, Reading, Row, Section
+from telemetry.engine.assessment.figures.kinds import Reading
+from telemetry.engine.report_content import Column, Figure, Row, Section
 
 SCHEMA: Final = 1
 MISSING_TITLE: Final = "What this cannot say yet"

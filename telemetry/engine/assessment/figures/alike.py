@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from telemetry.engine.assessment.figures.kinds import SUBMITTED, Column, Figure, Reading, Row, ratio
+from telemetry.engine.assessment.figures.kinds import SUBMITTED, Reading, ratio
+from telemetry.engine.report_content import Column, Figure, Row
 
 _NAMES: Final = {
     "command": "Same command", "submit_line": "Same submit line", "script": "Same script name",

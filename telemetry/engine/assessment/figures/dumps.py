@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from telemetry.engine.assessment.figures.kinds import Column, Figure, Reading, Row
+from telemetry.engine.assessment.figures.kinds import Reading
+from telemetry.engine.report_content import Column, Figure, Row
 
 _WORDS: Final = {
     "other_cluster": "Of another cluster", "out_of_range": "A number that no job can have",

@@ -1,15 +1,15 @@
 """What a figure of an assessment is: as one of the monthly report, without what opens the rows behind it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 import polars as pl
 
 from telemetry.engine.assessment.assessor import Assessment
+from telemetry.engine.report_content import Column, Figure, Number, Row
 from telemetry.engine.usage import HOUR_S
 
-Number: TypeAlias = int | float
 Unit: TypeAlias = Literal[
     "people", "accounts", "jobs", "submissions", "core-hours", "node-hours", "GPU-hours", "share", "s", "ratio", "keys",
     "records",
@@ -19,52 +19,6 @@ SUBMITTED: Final = "jobs submitted, each array task counted"
 ENDED: Final = "jobs that ended, whether or not they had started"
 RAN: Final = "jobs that ended after having started"
 USED: Final = "jobs that started, running ones as far as they were told of"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One number of every row. `adds_up` where the rows sum to the figure's whole."""
-
-    key: str
-    title: str
-    unit: Unit
-    adds_up: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line behind a figure; no address opens its jobs, for nothing keeps them."""
-
-    key: str
-    label: str
-    values: tuple[Number | None, ...]
-    url: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A named figure. `needs` says what it would take, where dumps cannot tell it."""
-
-    key: str
-    title: str
-    definition: str
-    population: str
-    unit: Unit
-    value: Number | None = None
-    unknown_share: float | None = None
-    note: str = ""
-    needs: str = ""
-    url: str = ""
-    columns: tuple[Column, ...] = ()
-    rows: tuple[Row, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Some figures under one title."""
-
-    title: str
-    figures: tuple[Figure, ...]
 
 
 class Reading:

@@ -9,16 +9,13 @@ from telemetry.engine.assessment.figures.kinds import (
     LABELS,
     SUBMITTED,
     USED,
-    Column,
-    Figure,
-    Number,
     Reading,
-    Row,
     Unit,
     class_columns,
     hours,
     ratio,
 )
+from telemetry.engine.report_content import Column, Figure, Number, Row
 
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _PEOPLE: Final = "login names with a job"

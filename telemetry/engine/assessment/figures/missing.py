@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from telemetry.engine.assessment.figures.kinds import Figure, Unit
+from telemetry.engine.assessment.figures.kinds import Unit
+from telemetry.engine.report_content import Figure
 
 _REGISTRATION: Final = "agents registered, and their sessions declared"
 _COLLECTOR: Final = "the collector’s process events from login nodes"

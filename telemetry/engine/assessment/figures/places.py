@@ -6,8 +6,9 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from telemetry.engine.assessment.figures.kinds import SUBMITTED, Column, Figure, Reading, Row, compare, ratio
+from telemetry.engine.assessment.figures.kinds import SUBMITTED, Reading, compare, ratio
 from telemetry.engine.redaction import is_secretless
+from telemetry.engine.report_content import Column, Figure, Row
 from telemetry.engine.usage import HOUR_S
 
 MIN_PEOPLE: Final = 5  # a row about fewer is added to the rest, where the dump is of more than these few

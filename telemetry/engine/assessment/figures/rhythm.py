@@ -4,19 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from telemetry.engine import usage
-from telemetry.engine.assessment.figures.kinds import (
-    RAN,
-    SUBMITTED,
-    Figure,
-    Reading,
-    Row,
-    class_columns,
-    compare,
-    ratio,
-    share_of,
-)
+from telemetry.engine.assessment.figures.kinds import RAN, SUBMITTED, Reading, class_columns, compare, ratio, share_of
 from telemetry.engine.assessment.sums import SHORT_S, WEEK_HOURS
 from telemetry.engine.assessment.tallies import Tally
+from telemetry.engine.report_content import Figure, Row
 
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _OPENS, _CLOSES, _WORKDAYS = 8, 18, 5

@@ -3,20 +3,10 @@
 from typing import Final
 
 from telemetry.engine import usage
-from telemetry.engine.assessment.figures.kinds import (
-    ENDED,
-    LABELS,
-    RAN,
-    Column,
-    Figure,
-    Reading,
-    Row,
-    compare,
-    ratio,
-    share_of,
-)
+from telemetry.engine.assessment.figures.kinds import ENDED, LABELS, RAN, Reading, compare, ratio, share_of
 from telemetry.engine.assessment.figures.rhythm import histogram
 from telemetry.engine.assessment.resubmissions import WITHIN_MINUTES, Gaps
+from telemetry.engine.report_content import Column, Figure, Row
 
 _OUTCOMES: Final = {"cancelled": "Cancelled", "failed": "Failed", "timeout": "Timed out"}
 

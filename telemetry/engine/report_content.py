@@ -1,0 +1,52 @@
+"""The form of a report's content, the monthly one's and an assessment's: figures by name, plain enough for JSON."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Number: TypeAlias = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One number of every row. `adds_up` where the rows sum to the figure's whole."""
+
+    key: str
+    title: str
+    unit: str
+    adds_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line behind a figure; `url` is empty where nothing shows its jobs."""
+
+    key: str
+    label: str
+    values: tuple[Number | None, ...]
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A named figure. `needs` says what it would take, where it is not measured."""
+
+    key: str
+    title: str
+    definition: str
+    population: str
+    unit: str
+    value: Number | None = None
+    unknown_share: float | None = None
+    note: str = ""
+    needs: str = ""
+    url: str = ""
+    columns: tuple[Column, ...] = ()
+    rows: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Some figures under one title."""
+
+    title: str
+    figures: tuple[Figure, ...]
