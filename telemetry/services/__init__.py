@@ -22,7 +22,7 @@ from telemetry.services.ingest import (
     sweep,
     withdraw_cluster,
 )
-from telemetry.services.reader import Commands, Reader, SlurmUnavailable, hold_reader, serve
+from telemetry.services.reader import Commands, PySlurm, Reader, SlurmUnavailable, hold_reader, serve
 from telemetry.services.retention import prune
 from telemetry.services.rollups import catch_up, mark_dirty, refresh
 from telemetry.services.sessions import Declared, SessionOutcome, declare_sessions
@@ -34,6 +34,7 @@ __all__ = [
     "FileSummary",
     "GpuOutcome",
     "Progress",
+    "PySlurm",
     "Reader",
     "RecordStream",
     "SessionOutcome",

@@ -28,7 +28,7 @@ def cluster(db: None) -> Cluster:
 
 @pytest.fixture
 def reader(cluster: Cluster, facility: Slurm) -> Reader:
-    return Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=Commands(environment=facility.environment))
+    return Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=Commands(environment=facility.environment))
 
 
 def states(job: int) -> list[str]:
@@ -74,7 +74,7 @@ def test_a_reader_that_starts_anew_asks_about_the_jobs_it_knew(
     reader.close()
     facility.run("scancel", str(job))
     facility.wait_for(job, "CANCELLED")
-    successor = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=reader.commands)
+    successor = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=reader.source)
     look_until(successor, facility, job, "CANCELLED")
 
 
@@ -99,14 +99,14 @@ def test_a_slurm_that_is_not_there_or_warns_empties_nothing(
     reader.look()
     queue = dict(reader.queue)
     assert fates.waiting in queue
-    reader.commands.environment = {"PATH": str(tmp_path)}
+    reader.source.environment = {"PATH": str(tmp_path)}
     with pytest.raises(SlurmUnavailable) as caught:
         reader.look()
     assert caught.value.code == "slurm_missing"
     # An answer that is empty, with a warning beside it and no sign of failure, is what a controller that starts gives.
     (tmp_path / "squeue").write_text("#!/bin/sh\necho 'slurm_load_jobs: warning' >&2\n")
     (tmp_path / "squeue").chmod(0o755)
-    reader.commands.environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    reader.source.environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     with pytest.raises(SlurmUnavailable, match="warning"):
         reader.look()
     assert reader.queue == queue

@@ -28,7 +28,7 @@ def commands(facility: Slurm) -> Commands:
 
 @pytest.fixture
 def reader(cluster: Cluster, commands: Commands) -> Reader:
-    return Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands)
+    return Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands)
 
 
 def test_everything_is_stored_as_slurm_knows_it(reader: Reader) -> None:
@@ -50,9 +50,9 @@ def test_an_association_that_is_taken_away_is_ended(reader: Reader, facility: Sl
     facility.run("sacctmgr", "-i", "add", "account", "side", f"parent={ACCOUNT}")
     facility.run("sacctmgr", "-i", "add", "user", USERS[0], "account=side", "partition=test", "maxjobs=5")
     try:
-        parents = {row.account: row.parent for row in reader.commands.associations(CLUSTER).rows if not row.user}
+        parents = {row.account: row.parent for row in reader.source.associations(CLUSTER).rows if not row.user}
         assert parents == {"root": "", ACCOUNT: "root", "side": ACCOUNT}
-        (side,) = (row for row in reader.commands.associations(CLUSTER).rows if row.account == "side" and row.user)
+        (side,) = (row for row in reader.source.associations(CLUSTER).rows if row.account == "side" and row.user)
         assert (side.partition, side.is_default, side.limits) == ("test", False, Limits(user=Bound(jobs=5)))
         assert reader.take_inventory(Kind.ASSOCIATIONS) == 3
     finally:

@@ -11,6 +11,10 @@ from telemetry import services
 from telemetry.models import IngestBatch, Job
 from tests.telemetry.engine.sacct_texts import many_rows, row, text
 
+# What `scontrol show config` prints of the cluster that the tests read, in part.
+CONFIG = (
+    "Configuration data as of 2026-07-02T00:00:00\nClusterName             = aster\nSLURM_VERSION           = 25.11.7\n"
+)
 # What a job is, wherever it came from: for "the same result as".
 FACTS = (
     "raw_id", "submit", "job_id", "cluster_user__login", "lab__name", "state", "start", "end", "usage_end", "actor",

@@ -18,7 +18,7 @@ from telemetry.models import Job, SchedulerCalls, SlurmReader
 from telemetry.services import Commands, Reader, serve
 from telemetry.services.reader.service import Pace
 from tests import factories
-from tests.telemetry.logs import job_row, text
+from tests.telemetry.logs import CONFIG, job_row, text
 
 pytestmark = pytest.mark.django_db
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
@@ -37,7 +37,13 @@ def fake(tmp_path: Path) -> Fake:
 
     def make(**scripts: str) -> Commands:
         (tmp_path / "header").write_bytes(text())
-        usual = {"squeue": "", "sacct": f"cat {tmp_path}/header", "sdiag": f"printf '{SDIAG.format('')}'"}
+        (tmp_path / "config").write_text(CONFIG)
+        usual = {
+            "scontrol": f"cat {tmp_path}/config",
+            "squeue": "",
+            "sacct": f"cat {tmp_path}/header",
+            "sdiag": f"printf '{SDIAG.format('')}'",
+        }
         for name, body in (usual | scripts).items():
             script = tmp_path / name
             script.write_text(f"#!/bin/sh\n{body}\n")
@@ -63,7 +69,7 @@ def read_with(cluster: Cluster, commands: Commands) -> list[str]:
         return commands_done()
 
     commands.count = count  # type: ignore[method-assign]
-    serve(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands, pace=Pace(look_s=0.01), stop=stop, say=say)
+    serve(actor=SYSTEM_ACTOR, cluster=cluster, source=commands, pace=Pace(look_s=0.01), stop=stop, say=say)
     return said
 
 
@@ -91,7 +97,7 @@ def test_one_that_never_stops_printing_is_ended(cluster: Cluster, fake: Fake, wh
 
 
 def test_one_that_cannot_be_run_is_told(cluster: Cluster, fake: Fake, tmp_path: Path) -> None:
-    commands = fake()
+    commands = fake(scontrol=f"exec /bin/cat {tmp_path}/config")
     (tmp_path / "squeue").write_bytes(b"\x00\x01 no program")
     commands.environment["PATH"] = str(tmp_path)
     assert "squeue cannot be run: Exec format error." in read_with(cluster, commands)[1]
@@ -163,9 +169,9 @@ def test_names_in_accounting_are_kept_as_they_are_and_secrets_are_not(
     ],
 )
 def test_a_counter_that_no_row_can_hold_is_refused(cluster: Cluster, fake: Fake, line: str) -> None:
-    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=fake())
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=fake())
     reader.count()
-    reader.commands = fake(sdiag=f"cat <<'END'\n{SDIAG.format(line)}END")
+    reader.source = fake(sdiag=f"cat <<'END'\n{SDIAG.format(line)}END")
     with pytest.raises((FormatError, DomainError)):
         reader.count()
     assert not ClusterUser.objects.exists() and not SchedulerCalls.objects.exists()
@@ -185,9 +191,9 @@ def test_a_clock_that_was_ahead_and_is_put_right_stops_no_sweep(
 ) -> None:
     day = datetime(2026, 7, 2, tzinfo=UTC)
     time_machine.move_to(day + timedelta(days=400), tick=False)
-    Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=fake()).sweep()
+    Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=fake()).sweep()
     time_machine.move_to(day, tick=False)
-    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=fake())
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=fake())
     reader.sweep()
     assert reader.row.calls == 48  # the two days back
     assert (reader.row.swept_until, reader.row.deep_swept) == (day, day)

@@ -381,7 +381,7 @@ def test_a_record_that_is_refused_is_said_to_stand_where_it_stood(cluster: Clust
 
 
 def test_a_cluster_that_a_reader_reads_is_not_withdrawn(cluster: Cluster):
-    with services.hold_reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=services.Commands()) as reader:
+    with services.hold_reader(actor=SYSTEM_ACTOR, cluster=cluster, source=services.Commands()) as reader:
         assert reader is not None and not services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster)
     assert services.withdraw_cluster(actor=SYSTEM_ACTOR, cluster=cluster)
 

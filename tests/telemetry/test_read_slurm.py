@@ -18,7 +18,7 @@ from telemetry.services.reader.reader import OVERLAP, ReaderStopped
 from telemetry.services.reader.service import Pace, _pause_s
 from tests import factories
 from tests.telemetry.engine.sacct_texts import COLUMNS
-from tests.telemetry.logs import job_row, text
+from tests.telemetry.logs import CONFIG, job_row, text
 
 pytestmark = pytest.mark.django_db
 DAY = datetime(2026, 7, 2, tzinfo=UTC)
@@ -32,10 +32,11 @@ def cluster(db: None) -> Cluster:
 @pytest.fixture
 def commands(tmp_path: Path) -> Commands:
     """Print what stands in the files `queue` and `accounting`, note what was asked, fail where there is none."""
-    for name, file in (("squeue", "queue"), ("sacct", "accounting"), ("sdiag", "counters")):
+    for name, file in (("squeue", "queue"), ("sacct", "accounting"), ("sdiag", "counters"), ("scontrol", "config")):
         script = tmp_path / name
         script.write_text(f'#!/bin/sh\necho "{name} $*" >> {tmp_path}/asked\nexec cat {tmp_path}/{file}\n')
         script.chmod(0o755)
+    (tmp_path / "config").write_text(CONFIG)
     (tmp_path / "queue").write_text("")
     (tmp_path / "accounting").write_bytes(text())
     return Commands(environment={"PATH": f"{tmp_path}:/usr/bin:/bin"})
@@ -50,7 +51,7 @@ def asked(folder: Path) -> list[str]:
 def test_it_asks_accounting_about_what_changed_until_that_knows(
     cluster: Cluster, commands: Commands, tmp_path: Path
 ) -> None:
-    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands)
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands)
     (tmp_path / "queue").write_text("7|RUNNING|0|\n")
     assert reader.look() == 1
     assert [line.split(" --format")[0] for line in asked(tmp_path)[1:]] == ["sacct --duplicates --parsable2 --jobs 7"]
@@ -70,14 +71,14 @@ def test_what_accounting_never_knows_is_not_asked_for_ever(
     cluster: Cluster, commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("telemetry.services.reader.reader.PATIENCE", 3)
-    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands)
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands)
     (tmp_path / "queue").write_text("7|RUNNING|0|\n")
     assert [reader.look() for _ in range(6)] == [1, 1, 1, 1, 0, 0]
 
 
 def test_many_jobs_are_asked_about_in_parts(cluster: Cluster, commands: Commands, tmp_path: Path) -> None:
     (tmp_path / "queue").write_text("".join(f"{number}|PENDING|0|\n" for number in range(1, 1202)))
-    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands)
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands)
     assert reader.look() == 1201
     assert len(asked(tmp_path)) == 1 + 3
     assert SlurmReader.objects.get().calls == 4
@@ -86,21 +87,23 @@ def test_many_jobs_are_asked_about_in_parts(cluster: Cluster, commands: Commands
 def test_a_long_sweep_is_cut_and_goes_on_where_it_was_interrupted(
     cluster: Cluster, commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands)
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands)
     between, calls = commands.account_between, count(1)
     with monkeypatch.context() as patch:
-        patch.setattr(commands, "account_between", lambda *span: between(*span) if next(calls) < 20 else 1 / 0)
+        patch.setattr(
+            commands, "account_between", lambda *span, now_s: between(*span, now_s=now_s) if next(calls) < 20 else 1 / 0
+        )
         with pytest.raises(ZeroDivisionError):
             reader.sweep()
     assert len(asked(tmp_path)) == 19  # of a day and the overlap, an hour each
     until = SlurmReader.objects.get().swept_until
     assert until is not None
-    Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands).sweep()
+    Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands).sweep()
     rest = asked(tmp_path)
     assert f"--starttime {until - OVERLAP:%Y-%m-%dT%H:%M:%S} " in rest[0]
     assert len(rest) == 6 + 43  # the newest first, then the rest of the last two days
     SlurmReader.objects.update(swept_until=until)
-    Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands).sweep()
+    Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands).sweep()
     rest = asked(tmp_path)
     assert f"--starttime {until - OVERLAP:%Y-%m-%dT%H:%M:%S} " in rest[0]
     assert len(rest) == 6
@@ -117,7 +120,7 @@ def test_calls_are_summed_from_counters_that_start_anew_now_and_then(
     def count(text: str) -> int:
         (tmp_path / "counters").write_text(text)
         # Each time a reader that knows no more than what is stored.
-        return Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands).count()
+        return Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands).count()
 
     looks = (sdiag(5, ada=100), sdiag(5, ada=104, bob=3), sdiag(5, ada=104, bob=3), sdiag(9, ada=2))
     assert [count(look) for look in looks] == [0, 7, 0, 2]
@@ -148,7 +151,7 @@ def test_what_was_set_aside_is_told_once(cluster: Cluster, commands: Commands, t
     (tmp_path / "queue").write_text("7|RUNNING|0|\n")
     elsewhere = job_row(8, columns=(*COLUMNS, "Cluster"), Cluster="borealis")
     (tmp_path / "accounting").write_bytes(text(job_row(7, Submit="yesterday")))
-    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands)
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands)
     assert [reader.look() for _ in range(4)] == [1] * 4
     (tmp_path / "accounting").write_bytes(text(elsewhere, columns=(*COLUMNS, "Cluster")))
     assert [reader.look() for _ in range(4)] == [1] * 4
@@ -161,7 +164,7 @@ def test_a_batch_stays_open_while_nothing_changes(
     time_machine.move_to(DAY, tick=False)
     (tmp_path / "queue").write_text("7|RUNNING|0|\n")
     (tmp_path / "accounting").write_bytes(text(job_row(7, State="RUNNING", End="Unknown")))
-    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands)
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands)
     reader.look()
     for _ in range(10):
         time_machine.shift(30)
@@ -176,7 +179,7 @@ def test_a_reader_that_lost_its_lease_stops_before_the_next_call(
     cluster: Cluster, commands: Commands, tmp_path: Path
 ) -> None:
     going = iter([True, True, False])
-    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands, goes_on=lambda: next(going))
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands, goes_on=lambda: next(going))
     with pytest.raises(ReaderStopped):
         reader.sweep()
     assert len(asked(tmp_path)) == 2
@@ -199,11 +202,11 @@ def test_what_went_wrong_is_noted_until_it_works_again(cluster: Cluster, command
             stop.set()
 
     pace = Pace(look_s=0.01, sweep_s=300)
-    serve(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands, pace=pace, stop=stop, say=say)
+    serve(actor=SYSTEM_ACTOR, cluster=cluster, source=commands, pace=pace, stop=stop, say=say)
     assert said == ["Reading aster.", "squeue printed what is no queue: 'slurm_load_jobs error'. Trying again."]
     assert SlurmReader.objects.get().problem.startswith("squeue printed what is no queue")
     (tmp_path / "queue").write_text("")
-    Reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands).look()
+    Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands).look()
     assert SlurmReader.objects.get().problem == ""
 
 
@@ -218,7 +221,7 @@ def test_the_command_looks_sweeps_and_counts_once(
     assert capsys.readouterr().out == "1 jobs in the queue, 1 asked about, 1 unsettled.\n"
     assert Job.objects.get().state == "COMPLETED"
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(CommandError, match="has no squeue"):
+    with pytest.raises(CommandError, match="has no scontrol"):
         call_command("slurm_reader", "--cluster", "aster", "--once")
     with pytest.raises(CommandError, match="--every is a second or more"):
         call_command("slurm_reader", "--cluster", "aster", "--every", "0.1")
@@ -229,7 +232,7 @@ def test_the_command_leaves_a_cluster_alone_that_another_reader_reads(
 ) -> None:
     monkeypatch.setenv("PATH", commands.environment["PATH"])
     with (
-        hold_reader(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands),
+        hold_reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands),
         pytest.raises(CommandError, match="Another reader reads aster"),
     ):
         call_command("slurm_reader", "--cluster", "aster", "--once")
@@ -240,9 +243,43 @@ def test_a_mistyped_cluster_of_which_nothing_was_read_does_not_stay(
     db: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(CommandError, match="has no squeue"):
+    with pytest.raises(CommandError, match="has no scontrol"):
         call_command("slurm_reader", "--cluster", "astre", "--once")
     assert not Cluster.objects.exists() and "was not kept" in capsys.readouterr().err
+
+
+def test_a_slurm_of_another_name_is_refused_before_anything_of_it_is_stored(
+    commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", commands.environment["PATH"])
+    monkeypatch.setattr("telemetry.management.commands.slurm_reader._ended_by_signals", threading.Event)
+    for options in (("--once",), ()):
+        with pytest.raises(CommandError, match="is aster, not astre"):
+            call_command("slurm_reader", "--cluster", "astre", *options)
+        assert [line.split()[0] for line in asked(tmp_path)] == ["scontrol"]
+        assert not Cluster.objects.exists() and "was not kept" in capsys.readouterr().err
+
+
+def test_a_name_of_slurm_in_another_case_is_no_other_name(cluster: Cluster, commands: Commands, tmp_path: Path) -> None:
+    (tmp_path / "config").write_text(CONFIG.replace("aster", "ASTER"))
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands)
+    reader.meet()
+    assert (reader.is_met, reader.slurm_name) == (True, "ASTER")
+
+
+def test_a_cluster_that_the_portal_calls_otherwise_is_read_under_its_own_name(
+    commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", commands.environment["PATH"])
+    columns = (*COLUMNS, "Cluster")
+    own, other = (job_row(number, columns=columns, Cluster=name) for number, name in ((7, "aster"), (8, "borealis")))
+    (tmp_path / "accounting").write_bytes(text(own, other, columns=columns))
+    (tmp_path / "counters").write_text(sdiag(5))
+    call_command("slurm_reader", "--cluster", "ours", "--slurm-name", "aster", "--once")
+    assert [(job.raw_id, job.cluster.name) for job in Job.objects.all()] == [(7, "ours")]
+    assert [row.reason for row in QuarantinedRow.objects.all()] == ["other_cluster"]
+    with pytest.raises(CommandError, match="is aster, not borealis"):
+        call_command("slurm_reader", "--cluster", "ours", "--slurm-name", "borealis", "--once")
 
 
 @pytest.mark.parametrize(
@@ -277,6 +314,6 @@ def test_a_reader_that_goes_on_says_what_to_do_too(cluster: Cluster, commands: C
         if "Trying again" in words:
             stop.set()
 
-    serve(actor=SYSTEM_ACTOR, cluster=cluster, commands=commands, pace=Pace(0.01, 1), stop=stop, say=say)
+    serve(actor=SYSTEM_ACTOR, cluster=cluster, source=commands, pace=Pace(0.01, 1), stop=stop, say=say)
     assert "slurm.conf in /etc/slurm" in said[-1]
     assert "slurm.conf in /etc/slurm" in SlurmReader.objects.get().problem

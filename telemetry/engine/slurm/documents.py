@@ -91,15 +91,29 @@ def read_document(text: str, *keys: str) -> Document:
     Errors: FormatError `json_is_text` (a command took `--json` and printed text), `not_json`, `no_records`, and those
     of `read_envelope`.
     """
-    refuse_text(text[:200])
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError("not_json", f"This is not whole JSON: {error}.") from error
+    content = _load(text)
     key = next((key for key in keys if key in content), None)
     if key is None or not isinstance(content[key], list):
         raise FormatError("no_records", f"There is no list of {' or '.join(keys)} in it.")
     return Document(key, content[key], read_envelope(content, is_empty=not content[key]))
+
+
+def read_member(text: str, key: str) -> tuple[object, Envelope]:
+    """Read a whole answer of one record, which stands under `key`. Errors: as `read_document`, `no_record`."""
+    content = _load(text)
+    envelope = read_envelope(content, is_empty=not content.get(key))
+    if not isinstance(content.get(key), dict):
+        raise FormatError("no_record", f"There is no {key} in it.")
+    return content[key], envelope
+
+
+def _load(text: str) -> Record:
+    refuse_text(text[:200])
+    try:
+        content: Record = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError("not_json", f"This is not whole JSON: {error}.") from error
+    return content
 
 
 def refuse_text(beginning: str) -> None:

@@ -2,12 +2,15 @@
 
 Its objects of trackable resources must be converted before they are dumped: a job whose resources are the name of a
 Python object is set aside, for what it used nobody knows. Of who cancelled a job it tells no uid.
+
+PySlurm asks accounting without duplicates and keeps one record of each id: of a job that was requeued or resized it
+tells the last stretch alone.
 """
 
 import json
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from telemetry.engine.slurm.documents import at, plain_number, plain_text
 from telemetry.engine.slurm.errors import FieldError
@@ -20,8 +23,17 @@ from telemetry.engine.slurm.job_columns import (
     time_text,
     tres_text,
 )
+from telemetry.engine.slurm.pyslurm_tres import read_resources
 from telemetry.engine.slurm.records import Outcome, StepSeen
 from telemetry.engine.slurm.rows import RowBuilder
+
+JOB_FIELDS: Final = (
+    *("id", "array_id", "array_task_id", "array_tasks_waiting", "heterogeneous_id", "heterogeneous_offset"),
+    *("user_name", "user_id", "state", "exit_code", "exit_code_signal", "requeue_count", "nodelist", "comment"),
+    *("submit_time", "eligible_time", "start_time", "end_time", "elapsed_time", "time_limit", "allocated_tres"),
+    *("requested_tres", "account", "cluster", "partition", "qos", "name", "submit_command", "working_directory"),
+    *("state_reason", "steps"),
+)
 
 
 def read_pyslurm_jobs(dump: Mapping[str, Any] | list[Any], *, now_s: int) -> Iterator[Outcome]:
@@ -60,8 +72,8 @@ def write_columns(job: object) -> dict[str, str]:
         "End": time_text(number("end_time")),
         "ElapsedRaw": str(number("elapsed_time") or 0),
         "Timelimit": minutes_text(number("time_limit")),
-        "AllocTRES": tres_text(_amounts(at(job, "allocated_tres"))),
-        "ReqTRES": tres_text(_amounts(at(job, "requested_tres"))),
+        "AllocTRES": tres_text(read_resources(at(job, "allocated_tres"))),
+        "ReqTRES": tres_text(read_resources(at(job, "requested_tres"))),
         "Account": text("account"),
         "Cluster": text("cluster"),
         "Partition": text("partition"),
@@ -71,23 +83,6 @@ def write_columns(job: object) -> dict[str, str]:
         "WorkDir": text("working_directory"),
         "Reason": text("state_reason"),
     }  # fmt: skip
-
-
-def _amounts(resources: object) -> dict[str, int]:
-    """Find every resource of a dumped `TrackableResources`, sizes in MiB: some stand in groups (`gres`)."""
-    if resources is None:
-        return {}
-    if not isinstance(resources, dict):
-        raise FieldError("unconverted_tres", f"{resources!r:.60} is an object of PySlurm: convert it before the dump")
-    found: dict[str, int] = {}
-    for value in resources.values():
-        if isinstance(value, dict) and "type_and_name" in value:
-            amount = plain_number(at(value, "count"))
-            if amount is not None:
-                found[plain_text(value["type_and_name"])] = amount
-        elif isinstance(value, dict):
-            found |= _amounts(value)
-    return found
 
 
 def _steps(job: object) -> list[StepSeen]:

@@ -3,16 +3,20 @@
 A look is cheap and says little: which jobs there are and in which state. What a job is, accounting knows
 (`sacct -j`): the looks only say whom to ask about. So each record has one form, whoever told of it.
 
-Source: squeue(1), `--Format` with a suffix after each field, which no field is cut to.
+Sources: squeue(1), `--Format` with a suffix after each field, which no field is cut to, and `--json`; PySlurm 25.11's
+`pyslurm.Jobs`. squeue leaves out what has ended; its JSON of 22.05 does not, nor does PySlurm: that is left out here.
 """
 
 from collections.abc import Iterable, Mapping, Set
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from telemetry.engine.slurm.documents import Dialect, Record, at, build_all, plain_number, plain_text, read_document
 from telemetry.engine.slurm.errors import SHOWN, FieldError, FormatError
+from telemetry.engine.slurm.job_columns import state_text
 from telemetry.engine.slurm.values import ENDED_STATES, parse_count, parse_state
 
 FORMAT: Final = "JobID:|,State:|,RestartCnt:|"
+QUEUE_FIELDS: Final = ("id", "state", "requeue_count")
 
 
 class Standing(NamedTuple):
@@ -42,6 +46,44 @@ def read_queue(text: str) -> Queue:
         except (ValueError, FieldError) as error:
             raise FormatError("not_a_queue", f"squeue printed what is no queue: {line[:SHOWN]!r}.") from error
     return queue
+
+
+def read_queue_json(text: str) -> Queue:
+    """Read what `squeue --json` or slurmrestd's `jobs` answered.
+
+    Errors: FormatError, those of `documents.read_document` (an empty list with a warning is no empty queue), and
+    `odd_record`.
+    """
+    return _standing(build_all(read_document(text, "jobs"), _job))
+
+
+def read_queue_dump(dump: Mapping[str, Any] | list[Any]) -> Queue:
+    """Read a dump of `pyslurm.Jobs`: of each job `QUEUE_FIELDS` and whatever else. Errors: FormatError `odd_record`."""
+    try:
+        return _standing(map(_dumped, dump.values() if isinstance(dump, Mapping) else dump))
+    except FieldError as error:
+        raise FormatError("odd_record", f"PySlurm tells of a job that is none: {error.detail}.") from error
+
+
+def _job(record: Record, dialect: Dialect) -> tuple[int, Standing]:
+    states = dialect.words(at(record, "job_state"))
+    return _entry(at(record, "job_id"), state_text(states), at(record, "restart_cnt"))
+
+
+def _dumped(record: object) -> tuple[int, Standing]:
+    job, state, restarts = (at(record, name) for name in QUEUE_FIELDS)
+    return _entry(job, plain_text(state), restarts)
+
+
+def _entry(job: object, state: str, restarts: object) -> tuple[int, Standing]:
+    number = plain_number(job)
+    if not number or number < 0:
+        raise FieldError("bad_job_id", f"{job!r:.60} is not a job id")
+    return number, Standing(parse_state(state).name, plain_number(restarts) or 0)
+
+
+def _standing(jobs: Iterable[tuple[int, Standing]]) -> Queue:
+    return {number: standing for number, standing in jobs if standing.state not in ENDED_STATES}
 
 
 def find_changed(before: Mapping[int, Standing], after: Mapping[int, Standing]) -> set[int]:

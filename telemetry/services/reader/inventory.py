@@ -14,10 +14,11 @@ from principals.models import Cluster
 from telemetry.engine.redaction import redact_raw
 from telemetry.engine.slurm import inventory as forms
 from telemetry.engine.slurm.errors import FormatError
+from telemetry.engine.slurm.source import SlurmSource
 from telemetry.models import InventoryReading, Node, Partition, Qos
 from telemetry.services.ingest.feed import redaction_key
 from telemetry.services.ingest.rows import find_misnamed
-from telemetry.services.reader.commands import Commands, describe
+from telemetry.services.reader.asking import describe
 
 Kind = InventoryReading.Kind
 Taken = tuple[int, str]  # how many there are, and what is to be said of them
@@ -27,13 +28,15 @@ BUILT_IN_ACCOUNTS: Final = frozenset({"root"})
 KEYS: Final = frozenset({"id", "cluster", "name"})
 
 
-def take_inventory(*, actor: Actor, cluster: Cluster, commands: Commands, kind: Kind) -> int:
+def take_inventory(*, actor: Actor, cluster: Cluster, source: SlurmSource, kind: Kind, slurm_name: str = "") -> int:
     """Ask Slurm for all there is of one kind and store it; return how many there are.
+
+    `slurm_name` is what Slurm calls the cluster, where that is not our name of it.
 
     Errors: `SlurmUnavailable`, `FormatError`, `NotAllowed`: noted with the kind, and what was known before stays.
     """
     try:
-        number, problem = _taken(actor, cluster, commands, kind)
+        number, problem = _taken(actor, cluster, source, kind, slurm_name or cluster.name)
     except (DomainError, FormatError) as error:
         _note(cluster, kind, problem=describe(error)[:300])
         raise
@@ -41,9 +44,11 @@ def take_inventory(*, actor: Actor, cluster: Cluster, commands: Commands, kind: 
     return number
 
 
-def _taken(actor: Actor, cluster: Cluster, commands: Commands, kind: Kind) -> Taken:
+def _taken(actor: Actor, cluster: Cluster, source: SlurmSource, kind: Kind, slurm_name: str) -> Taken:
     try:
-        return _TAKERS[kind](actor, cluster, commands)
+        if kind == Kind.ASSOCIATIONS:
+            return _take_associations(actor, cluster, source.associations(slurm_name))
+        return _TAKERS[kind](cluster, source)
     except DataError as error:  # a name or number that no column can hold: what is known stays
         raise FormatError(
             "out_of_range", f"Slurm told something about {kind.label.lower()} that is too long."
@@ -54,8 +59,9 @@ def _note(cluster: Cluster, kind: Kind, **found: Any) -> None:
     InventoryReading.objects.update_or_create(cluster=cluster, kind=kind, defaults=found)
 
 
-def _take_nodes(actor: Actor, cluster: Cluster, commands: Commands) -> Taken:
-    return _store(cluster, Node, (_node_values(node) for node in commands.nodes().rows))
+def _take_nodes(cluster: Cluster, source: SlurmSource) -> Taken:
+    reading = source.nodes()
+    return _store(cluster, Node, map(_node_values, reading.rows)), " ".join(reading.warnings)
 
 
 def _node_values(node: forms.Node) -> dict[str, Any]:
@@ -65,8 +71,9 @@ def _node_values(node: forms.Node) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _take_partitions(actor: Actor, cluster: Cluster, commands: Commands) -> Taken:
-    return _store(cluster, Partition, (_partition_values(partition) for partition in commands.partitions().rows))
+def _take_partitions(cluster: Cluster, source: SlurmSource) -> Taken:
+    reading = source.partitions()
+    return _store(cluster, Partition, map(_partition_values, reading.rows)), " ".join(reading.warnings)
 
 
 def _partition_values(partition: forms.Partition) -> dict[str, Any]:
@@ -74,18 +81,19 @@ def _partition_values(partition: forms.Partition) -> dict[str, Any]:
     return values | {"preempt_mode": partition.preempt_mode or ""}
 
 
-def _take_qos(actor: Actor, cluster: Cluster, commands: Commands) -> Taken:
-    return _store(cluster, Qos, (_qos_values(qos) for qos in commands.qos().rows))
+def _take_qos(cluster: Cluster, source: SlurmSource) -> Taken:
+    reading = source.qos()
+    return _store(cluster, Qos, map(_qos_values, reading.rows)), " ".join(reading.warnings)
 
 
 def _qos_values(qos: forms.Qos) -> dict[str, Any]:
+    if qos.limits is None:  # which the source does not tell: what is known of them stays
+        return {"name": qos.name}
     return qos._asdict() | {"flags": list(qos.flags or ()), "limits": forms.describe_limits(qos.limits)}
 
 
-def _take_associations(actor: Actor, cluster: Cluster, commands: Commands) -> Taken:
-    rows = [
-        each for each in commands.associations(cluster.name).rows if each.user and each.account not in BUILT_IN_ACCOUNTS
-    ]
+def _take_associations(actor: Actor, cluster: Cluster, told_of: forms.Reading[forms.Association]) -> Taken:
+    rows = [each for each in told_of.rows if each.user and each.account not in BUILT_IN_ACCOUNTS]
     faults = [find_misnamed(each.user, each.account, each.partition, named="", cluster=cluster.name) for each in rows]
     told = [
         principal_services.ToldAssociation(each.user, each.account, each.partition, each.qos, bool(each.is_default))
@@ -98,15 +106,14 @@ def _take_associations(actor: Actor, cluster: Cluster, commands: Commands) -> Ta
     return len(told), " ".join(f"Left out {number}: {reason}." for reason, number in reasons.items())
 
 
-_TAKERS: Final[dict[str, Callable[[Actor, Cluster, Commands], Taken]]] = {
+_TAKERS: Final[dict[str, Callable[[Cluster, SlurmSource], Taken]]] = {
     Kind.NODES: _take_nodes,
     Kind.PARTITIONS: _take_partitions,
     Kind.QOS: _take_qos,
-    Kind.ASSOCIATIONS: _take_associations,
 }
 
 
-def _store(cluster: Cluster, model: type[models.Model], told: Iterable[dict[str, Any]]) -> Taken:
+def _store(cluster: Cluster, model: type[models.Model], told: Iterable[dict[str, Any]]) -> int:
     """Make the rows of a cluster what was told: write those that differ, let go of those that are told no more."""
     wanted = {values["name"]: values for values in told}
     rows = model._default_manager.filter(cluster=cluster)
@@ -122,4 +129,4 @@ def _store(cluster: Cluster, model: type[models.Model], told: Iterable[dict[str,
                 unique_fields=("cluster", "name"),
                 update_fields=[field.name for field in model._meta.fields if field.name not in KEYS],
             )  # fmt: skip
-    return len(wanted), ""
+    return len(wanted)

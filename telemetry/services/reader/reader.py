@@ -1,6 +1,5 @@
 """The reader of one cluster: looks at the queue, asks accounting about what changed, and sweeps what no look saw."""
 
-import io
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -13,13 +12,14 @@ from principals.models import Cluster
 from principals.services import Directory
 from telemetry.engine.slurm.queue import Queue, Standing, find_changed, find_unsettled
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected
-from telemetry.engine.slurm.sacct_text import SacctReader
+from telemetry.engine.slurm.source import SlurmSource
 from telemetry.engine.slurm.statistics import Asked, Statistics, asked_between
 from telemetry.models import IngestBatch, InventoryReading, Job, SlurmReader
 from telemetry.services.ingest.rows import find_fault
 from telemetry.services.ingest.streams import RecordStream
-from telemetry.services.reader.commands import IDS_A_CALL, Commands
+from telemetry.services.reader.asking import IDS_A_CALL
 from telemetry.services.reader.inventory import take_inventory
+from telemetry.services.reader.naming import require_named
 from telemetry.services.sources import note_source
 
 SOURCE: Final = "slurm_reader"
@@ -53,15 +53,27 @@ class Reader:
     """
 
     def __init__(
-        self, *, actor: Actor, cluster: Cluster, commands: Commands, goes_on: Callable[[], bool] = lambda: True
-    ) -> None:
-        """Take over the queue as it is stored. `goes_on` is asked before each call to Slurm. Errors: `NotAllowed`."""
-        self.cluster, self.commands, self.goes_on = cluster, commands, goes_on
+        self, *, actor: Actor, cluster: Cluster, source: SlurmSource, slurm_name: str = "",
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> None:  # fmt: skip
+        """Take over the queue as it is stored. `goes_on` is asked before each call to Slurm. Errors: `NotAllowed`.
+
+        `slurm_name` is what Slurm calls the cluster, where that is not our name of it on purpose.
+        """
+        self.cluster, self.source, self.goes_on = cluster, source, goes_on
+        self.slurm_name, self.is_met = slurm_name or cluster.name, False
         self.stream = RecordStream(actor=actor, cluster=cluster, source=SOURCE)
         self.row = SlurmReader.objects.get_or_create(cluster=cluster)[0]
         self.queue = _stored_queue(cluster)
         self.refused: set[int] = set()  # what was set aside: it is told once, not at every look
         self.unsettled: dict[int, int] = {}  # jobs that accounting lags behind with, and how often it was asked
+
+    def meet(self) -> None:
+        """Ask Slurm once which cluster it is, before anything of it is stored. Errors: `WrongCluster`, as `look`."""
+        self._require_going()
+        told = self.source.identify().cluster
+        require_named(expected=self.slurm_name, told=told)
+        self.slurm_name, self.is_met = told, True
 
     def look(self) -> int:
         """Look at the queue and ask accounting about what changed; return how many jobs it asked about.
@@ -69,12 +81,12 @@ class Reader:
         Errors: `SlurmUnavailable`, `FormatError`, `ReaderStopped`; then nothing is forgotten and the next look tells.
         """
         self._require_going()
-        queue = self.commands.look()
+        queue = self.source.look()
         asked = self.unsettled | dict.fromkeys(find_changed(self.queue, queue), 0)
         self.queue, self.unsettled = queue, dict(asked)
         for part in _parts(sorted(asked)):
             self._require_going()
-            states = self._store(self.commands.account_for(part))
+            states = self._store(self.source.account_for(part, now_s=clock.now_s()))
             for job in set(part) - find_unsettled(set(part), queue, states):
                 del self.unsettled[job]
         self.unsettled = {job: tries + 1 for job, tries in self.unsettled.items() if tries < PATIENCE}
@@ -103,7 +115,7 @@ class Reader:
     def _sweep_slice(self, start: datetime, end: datetime, now: datetime) -> None:
         self._require_going()
         # A job that was cancelled before its `--begin` is listed where it would have become eligible.
-        self._store(self.commands.account_between(start, end if end < now else end + AHEAD))
+        self._store(self.source.account_between(start, end if end < now else end + AHEAD, now_s=clock.now_s()))
 
     def _require_going(self) -> None:
         if not self.goes_on():
@@ -116,7 +128,7 @@ class Reader:
         first count, and after a long silence, nobody knows on which day they were made: it adds nothing.
         """
         self._require_going()
-        after, now, directory = self.commands.count(), clock.now(), Directory(self.cluster)
+        after, now, directory = self.source.count(), clock.now(), Directory(self.cluster)
         users = {login: directory.user_id(login) for login in after.by_user}
         with transaction.atomic():
             row = SlurmReader.objects.select_for_update(no_key=True).get(pk=self.row.pk)
@@ -139,7 +151,9 @@ class Reader:
         """Ask for all nodes, partitions, QoS or associations; return how many there are. Errors: as `look`."""
         self._require_going()
         try:
-            return take_inventory(actor=self.stream.actor, cluster=self.cluster, commands=self.commands, kind=kind)
+            return take_inventory(
+                actor=self.stream.actor, cluster=self.cluster, source=self.source, kind=kind, slurm_name=self.slurm_name
+            )
         finally:
             self._count_calls()
 
@@ -151,9 +165,9 @@ class Reader:
         """Finish the open batch."""
         self.stream.close()
 
-    def _store(self, text: bytes) -> dict[int, list[str]]:
+    def _store(self, told: list[Outcome]) -> dict[int, list[str]]:
         """Store what accounting said; return the states of each job's records."""
-        outcomes: list[Outcome] = list(SacctReader(io.BytesIO(text), now_s=clock.now_s()))
+        outcomes = told if self.cluster.is_named(self.slurm_name) else [self._named(each) for each in told]
         if news := [each for each in outcomes if self._is_news(each)]:
             self.stream.write(news)
         states: dict[int, list[str]] = {}
@@ -161,6 +175,12 @@ class Reader:
             if isinstance(each, JobRecord):
                 states.setdefault(each.raw_job_id, []).append(each.state)
         return states
+
+    def _named(self, outcome: Outcome) -> Outcome:
+        """Give a record of this Slurm our name of the cluster."""
+        if isinstance(outcome, JobRecord) and outcome.cluster == self.slurm_name:
+            return outcome._replace(cluster=self.cluster.name)
+        return outcome
 
     def _is_news(self, outcome: Outcome) -> bool:
         """Say whether an outcome is to be written: what was set aside once would be set aside at each look."""
@@ -184,9 +204,9 @@ class Reader:
 
     def _count_calls(self) -> None:
         """Add what was asked to what the row says with the next note."""
-        row, commands = self.row, self.commands
-        row.calls, row.busy_s = row.calls + commands.calls, row.busy_s + commands.busy_s
-        commands.calls, commands.busy_s = 0, 0.0
+        row, source = self.row, self.source
+        row.calls, row.busy_s = row.calls + source.calls, row.busy_s + source.busy_s
+        source.calls, source.busy_s = 0, 0.0
 
 
 def _stored_queue(cluster: Cluster) -> Queue:

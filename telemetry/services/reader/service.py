@@ -12,9 +12,11 @@ from portal.core.errors import DomainError
 from principals.actors import Actor
 from principals.models import Cluster
 from telemetry.engine.slurm.errors import FormatError
+from telemetry.engine.slurm.source import SlurmSource
 from telemetry.models import InventoryReading
 from telemetry.services import rollups
-from telemetry.services.reader.commands import TIMEOUT_S, Commands, describe
+from telemetry.services.reader.asking import TIMEOUT_S, describe
+from telemetry.services.reader.naming import WrongCluster
 from telemetry.services.reader.reader import Reader, ReaderStopped
 from telemetry.services.sources import reader_lease
 
@@ -59,8 +61,9 @@ class Round:
 
 @contextmanager
 def hold_reader(
-    *, actor: Actor, cluster: Cluster, commands: Commands, is_wanted: Callable[[], bool] = lambda: True
-) -> Iterator[Reader | None]:
+    *, actor: Actor, cluster: Cluster, source: SlurmSource, slurm_name: str = "",
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> Iterator[Reader | None]:  # fmt: skip
     """Give the one reader of a cluster, under its lease; None where another process has it. Errors: `NotAllowed`.
 
     The lease is renewed before each call to Slurm, which is not made once it is lost or the reader no longer wanted.
@@ -71,18 +74,24 @@ def hold_reader(
         def goes_on() -> bool:
             return is_wanted() and leases.take(name, holder, seconds=LEASE_S)
 
-        yield Reader(actor=actor, cluster=cluster, commands=commands, goes_on=goes_on) if holder else None
+        if holder:
+            yield Reader(actor=actor, cluster=cluster, source=source, slurm_name=slurm_name, goes_on=goes_on)
+        else:
+            yield None
 
 
 def serve(
-    *, actor: Actor, cluster: Cluster, commands: Commands, pace: Pace, stop: threading.Event,
-    say: Callable[[str], None],
+    *, actor: Actor, cluster: Cluster, source: SlurmSource, pace: Pace, stop: threading.Event,
+    say: Callable[[str], None], slurm_name: str = "",
 ) -> None:  # fmt: skip
-    """Read a cluster until `stop` is set, or stand by while another process reads it. Errors: `NotAllowed`."""
+    """Read a cluster until `stop` is set, or stand by while another process reads it.
+
+    Errors: `NotAllowed`, `WrongCluster`.
+    """
     said = False
     while not stop.is_set():
         with hold_reader(
-            actor=actor, cluster=cluster, commands=commands, is_wanted=lambda: not stop.is_set()
+            actor=actor, cluster=cluster, source=source, slurm_name=slurm_name, is_wanted=lambda: not stop.is_set()
         ) as reader:
             if reader is not None:
                 _read(reader, pace, stop, say)
@@ -100,6 +109,8 @@ def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str]
         while reader.goes_on():
             began = time.monotonic()
             try:
+                if not reader.is_met:
+                    reader.meet()
                 reader.look()
                 if began - swept >= pace.sweep_s:
                     reader.sweep()
@@ -107,6 +118,8 @@ def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str]
                     reader.count()
                 failures = 0
                 _take_inventory(reader, round_, say)
+            except WrongCluster:
+                raise
             except (DomainError, FormatError) as error:
                 failures += 1
                 problem = f"{describe(error)} {error.remedy}".strip()

@@ -5,7 +5,7 @@ A dump is a mapping by name or a list. Of a QoS PySlurm tells the name alone; th
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from telemetry.engine.slurm.documents import Record, at, names, plain_number, plain_text
 from telemetry.engine.slurm.errors import FieldError, FormatError
@@ -18,8 +18,24 @@ from telemetry.engine.slurm.inventory.values import (
     read_node_state,
     read_tres_limit,
 )
+from telemetry.engine.slurm.pyslurm_tres import read_resources
 
 Dump: TypeAlias = Mapping[str, Any] | list[Any]
+# What the readers need of each object: a dump may hold more.
+NODE_FIELDS: Final = (
+    *("name", "state", "configured_gres", "allocated_gres", "total_cpus", "real_memory", "partitions", "reason"),
+)
+PARTITION_FIELDS: Final = (
+    *("name", "state", "nodes", "total_nodes", "max_time", "is_default", "allowed_accounts", "denied_accounts"),
+    *("allowed_qos", "denied_qos", "qos", "preempt_mode"),
+)
+QOS_FIELDS: Final = ("name",)
+ASSOCIATION_FIELDS: Final = (
+    *("cluster", "account", "parent_account", "user", "partition", "is_default", "qos", "group_tres", "group_jobs"),
+    *("group_submit_jobs", "max_jobs", "max_submit_jobs", "group_tres_mins", "group_wall_time", "max_tres_per_job"),
+    *("max_tres_per_node", "max_tres_mins_per_job", "max_wall_time_per_job"),
+)
+QOS_UNTOLD: Final = "PySlurm tells the names of QoS alone: their limits stay as they were last read, if ever."
 
 
 def read_nodes(dump: Dump) -> Reading[Node]:
@@ -34,7 +50,8 @@ def read_partitions(dump: Dump) -> Reading[Partition]:
 
 def read_qos(dump: Dump) -> Reading[Qos]:
     """Read `pyslurm.db.QualitiesOfService`: their names. Errors: as `read_nodes`."""
-    return _read(dump, lambda record: Qos(plain_text(at(record, "name")), None, None, None))
+    reading = _read(dump, lambda record: Qos(plain_text(at(record, "name")), None, None, None))
+    return reading._replace(warnings=(QOS_UNTOLD,))
 
 
 def read_associations(dump: Dump) -> Reading[Association]:
@@ -154,4 +171,4 @@ def _tres(record: Record, name: str) -> tuple[tuple[str, int], ...]:
     value = at(record, name)
     if isinstance(value, str) and "=" in value:
         return read_tres_limit(value)
-    return make_tres_limit(_amounts({name: value or {}}, name))
+    return make_tres_limit(read_resources(value))

@@ -1,0 +1,123 @@
+"""Asking a Slurm by a program of this host: within limits, counted, and what went wrong said with what to do."""
+
+import os
+import subprocess
+import time
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from portal.core.errors import DomainError
+from telemetry.engine.redaction import redact_raw
+from telemetry.engine.slurm.errors import FormatError
+from telemetry.services.ingest.feed import redaction_key
+from telemetry.services.reader.running import Ran, TooMuch, run_within
+
+TIMEOUT_S: Final = 60.0
+# On one command line: the kernel takes megabytes, slurmdbd is asked for no more than it answers at once.
+IDS_A_CALL: Final = 500
+MOST_BYTES: Final = 256 * 1024 * 1024  # of an answer, which is read whole: a hundred thousand records and more
+_SHOWN: Final = 300
+# What changes how Slurm's commands write times and columns.
+_CHANGING: Final = ("SLURM_TIME", "SLURM_BITSTR", "SQUEUE_", "SACCT_", "SCONTROL_")
+
+# What a complaint holds → the code and what to do about it; the first that fits.
+_REMEDIES: Final = (
+    (
+        ("configuration source", "fetch_config", "dns srv", "slurm.conf"), "slurm_unconfigured",
+        "Give this host the cluster's configuration: slurm.conf in /etc/slurm (or where SLURM_CONF points), or the "
+        "DNS record by which a configless slurmctld is found.",
+    ),
+    (
+        ("munge", "authentication", "auth_"), "slurm_not_trusted",
+        "See that munged runs here with the cluster's munge.key, and that the clocks agree.",
+    ),
+    (
+        ("unable to contact", "connection refused", "timed out"), "slurm_unreachable",
+        "See that slurmctld and slurmdbd run, and that this host reaches them (scontrol ping).",
+    ),
+    (
+        ("accounting storage is disabled",), "slurm_without_accounting",
+        "The reader needs slurmdbd: AccountingStorageType=accounting_storage/slurmdbd in slurm.conf.",
+    ),
+)  # fmt: skip
+
+
+class SlurmUnavailable(DomainError):
+    """Slurm did not answer, or not so that its answer can be believed."""
+
+    status, title, code = 503, "Slurm does not answer", "slurm_unavailable"
+
+
+def describe(error: DomainError | FormatError) -> str:
+    """Return what went wrong as one line to show and keep: what a command printed may be a secret, or move a cursor."""
+    text, _ = redact_raw(error.detail, key=redaction_key(), keep=_SHOWN)
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+@dataclass
+class Asker:
+    """Runs programs that ask a Slurm. `calls` counts how often, `busy_s` how long they took."""
+
+    install: ClassVar[str] = "Install Slurm's client commands."  # what to do where there is no such program
+
+    environment: dict[str, str] = field(default_factory=dict)
+    timeout_s: float = TIMEOUT_S
+    most_bytes: int = MOST_BYTES
+    calls: int = 0
+    busy_s: float = 0.0
+
+    def run(self, *command: str, name: str) -> Ran:
+        """Run a program to its end, however that is. Errors: `SlurmUnavailable` where it cannot run, or ran too far."""
+        began = time.monotonic()
+        self.calls += 1
+        try:
+            return run_within(
+                command, environment=self._environment(), timeout_s=self.timeout_s, most_bytes=self.most_bytes
+            )
+        except (OSError, subprocess.TimeoutExpired, TooMuch) as error:
+            raise self._explain(name, command[0], error) from None
+        finally:
+            self.busy_s += time.monotonic() - began
+
+    def _explain(self, name: str, program: str, error: Exception) -> SlurmUnavailable:
+        if isinstance(error, subprocess.TimeoutExpired):
+            return SlurmUnavailable(
+                f"{name} took more than {self.timeout_s:.0f} s.", code="slurm_slow",
+                remedy="Look at the load of slurmctld and slurmdbd (sdiag).",
+            )  # fmt: skip
+        by_hand = f"Run {program} by hand: is it Slurm's own?"
+        if isinstance(error, TooMuch):
+            return SlurmUnavailable(
+                f"{name} printed more than {self.most_bytes} bytes.", code="slurm_too_much", remedy=by_hand
+            )
+        if isinstance(error, FileNotFoundError):
+            return SlurmUnavailable(f"This host has no {program}.", code="slurm_missing", remedy=self.install)
+        words = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        return SlurmUnavailable(f"{program} cannot be run: {words}.", code="slurm_missing", remedy=by_hand)
+
+    def _environment(self) -> dict[str, str]:
+        """Return the environment without what would change how times and columns are written."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(_CHANGING)}
+        return kept | self.environment | {"TZ": "UTC", "LC_ALL": "C.UTF-8"}
+
+
+def refuse_unless_quiet(name: str, ran: Ran) -> None:
+    """Raise `SlurmUnavailable` unless a program ended well and without a word beside its answer.
+
+    An empty answer with a warning is no empty queue, and half an answer is no answer.
+    """
+    complaint = ran.complaint.decode(errors="replace").strip()
+    if ran.status or complaint:
+        raise _unavailable(name, complaint or f"it ended with {ran.status}")
+
+
+def _unavailable(name: str, complaint: str) -> SlurmUnavailable:
+    """Say what a program complained of, and what to do where the complaint is a known one."""
+    lines = complaint.splitlines()
+    worst = next((line for line in lines if "fatal: " in line), lines[0])
+    first = worst.removeprefix(f"{name}: ").removeprefix("error: ").removeprefix("fatal: ")
+    heard = complaint.lower()
+    for signs, code, remedy in _REMEDIES:
+        if any(sign in heard for sign in signs):
+            return SlurmUnavailable(f"{name}: {first}.", code=code, remedy=remedy)
+    return SlurmUnavailable(f"{name}: {first}.", remedy="Look at slurmctld and slurmdbd.")
