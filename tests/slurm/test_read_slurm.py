@@ -10,8 +10,11 @@ import pytest
 
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
+from telemetry.engine.slurm.identity import Identity
+from telemetry.engine.slurm.queue import read_queue_json
 from telemetry.models import Job, SchedulerCalls, SlurmReader
 from telemetry.services import Commands, Reader, SlurmUnavailable
+from telemetry.services.reader.naming import WrongCluster
 from tests import factories
 from tests.slurm.conftest import LONG, Fates
 from tests.support import demo
@@ -110,6 +113,24 @@ def test_a_slurm_that_is_not_there_or_warns_empties_nothing(
     with pytest.raises(SlurmUnavailable, match="warning"):
         reader.look()
     assert reader.queue == queue
+
+
+def test_it_knows_which_slurm_answers(reader: Reader, facility: Slurm) -> None:
+    release = facility.run("sinfo", "--version").split()[-1]
+    assert reader.source.identify() == Identity(CLUSTER, release)
+    reader.meet()
+    astre = factories.make_cluster("astre")
+    with pytest.raises(WrongCluster) as caught:
+        Reader(actor=SYSTEM_ACTOR, cluster=astre, source=reader.source).meet()
+    assert f"--cluster {CLUSTER}" in caught.value.remedy
+
+
+def test_the_queue_is_the_same_as_json(reader: Reader, facility: Slurm, fates: Fates) -> None:
+    def is_same() -> bool:
+        before, as_json = reader.source.look(), read_queue_json(facility.run("squeue", "--json"))
+        return fates.waiting in before and as_json == before
+
+    facility.wait_until(is_same, "both to be asked while nothing changes")
 
 
 def run_reader(data: Path, facility: Slurm, *options: str) -> "subprocess.Popen[str]":

@@ -119,8 +119,9 @@ def _refuse_failure(ran: Ran, python: str) -> None:
     """Raise `SlurmUnavailable` where PySlurm crashed, is missing or does not fit."""
     words = (ran.complaint.decode(errors="replace").strip().splitlines() or [""])[-1]
     if ran.status < 0:
+        name = next((each.name for each in signal.Signals if each == -ran.status), f"signal {-ran.status}")
         raise SlurmUnavailable(
-            f"PySlurm's process was ended by {signal.Signals(-ran.status).name}.", code="pyslurm_crashed",
+            f"PySlurm's process was ended by {name}.", code="pyslurm_crashed",
             remedy="Nothing is lost, it is asked again. If it goes on: is PySlurm built for the Slurm that is "
             "installed? --source commands does without it.",
         )  # fmt: skip
