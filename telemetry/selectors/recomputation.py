@@ -13,7 +13,7 @@ from telemetry.engine.usage import DAY_S
 from telemetry.models import Job
 from telemetry.models.jobs import LONG_S
 
-_ROWS_A_FETCH: Final = 20_000
+_ROWS_A_FETCH: Final = 5000
 
 
 def read_jobs(cluster_id: int, lo: int, hi: int) -> pl.DataFrame:

@@ -27,7 +27,7 @@ LEASE_S = 30  # taken anew for each part; short, so that a refresher that was ki
 # So many users and days are written at once, to keep SQLite's write lock within 250 ms (`make bench` measures it);
 # for each part the jobs of its days are read anew.
 MARKS_A_PART = {"sqlite": 600, "postgresql": 20_000}
-JOBS_A_PART = 30_000  # so many jobs are read at once, where a single day has not more
+JOBS_A_PART = 20_000  # so many jobs are read at once, where a single day has not more
 DAYS_A_PART = 64
 REFRESH_LIMIT = 20_000
 # A chunk of an ingest marks some thousand pairs: `bulk_create` would cost more than the jobs themselves.
@@ -92,7 +92,8 @@ def _refresh_cluster(cluster: Cluster, holder: str, limit: int) -> int:
         if not taken:
             break  # all of it changed meanwhile, or somebody else has the lease: later
         done += taken
-        days = max(1, min(DAYS_A_PART, days * JOBS_A_PART // max(part.jobs, JOBS_A_PART // DAYS_A_PART)))
+        # More days at once where they are small; at most twice as many, for the next ones may not be.
+        days = max(1, min(days * 2, DAYS_A_PART, days * JOBS_A_PART // max(part.jobs, 1)))
     return done
 
 
