@@ -19,6 +19,7 @@ from portal.core import leases, stopping
 from principals.models import Cluster
 from telemetry.engine.usage import DAY_S
 from telemetry.models import RollupDay, RollupDirty, RollupHour, RollupRuntime
+from telemetry.services import job_indexes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,8 +54,11 @@ def mark_dirty(cluster: Cluster, pairs: Iterable[tuple[date, int]]) -> int:
 def refresh(*, cluster: Cluster | None = None, limit: int = REFRESH_LIMIT) -> int:
     """Recompute what is marked, newest day first, about `limit` pairs at most; return how many pairs were done.
 
-    A cluster whose lease `rollups:<name>` somebody else holds is left to them.
+    A cluster whose lease `rollups:<name>` somebody else holds is left to them. While the indexes of jobs are dropped
+    for a large load, all is left to the end of it.
     """
+    if job_indexes.is_loading():
+        return 0
     waiting = Cluster.objects.filter(pk__in=RollupDirty.objects.values("cluster_id")).order_by("pk")
     done = 0
     for each in waiting.filter(pk=cluster.pk) if cluster else waiting:

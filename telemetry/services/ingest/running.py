@@ -13,7 +13,7 @@ from portal.core.actors import ActorRef
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.lines import Source
 from telemetry.models import IngestBatch
-from telemetry.services import rollups
+from telemetry.services import job_indexes, rollups
 from telemetry.services.ingest.batches import finish_batch
 from telemetry.services.ingest.chunks import Prepared, prepare_chunk, write_chunk
 from telemetry.services.ingest.feed import Feed
@@ -62,12 +62,15 @@ def run_feed(
     """Write every chunk, finish the batch and recompute what it touched.
 
     `ahead`: `chunks` come from where reading neither waits nor needs the database. PostgreSQL, a process of its own,
-    then takes one chunk while a thread prepares the next.
+    then takes one chunk while a thread prepares the next, and a large load into an empty table builds its indexes at
+    the end.
 
     Errors: `FormatError`, `LeaseLost`, `Stopping`, those of the database.
     """
     batch = feed.batch
     _collect_rarely()
+    if ahead:
+        job_indexes.drop_for_load(batch.bytes_total)
     prepared = (prepare_chunk(feed.cluster, chunk) for chunk in chunks)
     for chunk in _one_ahead(prepared) if ahead and connection.vendor == "postgresql" else prepared:
         stopping.check()
@@ -75,6 +78,7 @@ def run_feed(
         if report is not None:
             report(Progress(batch.total_rows, batch.offset, batch.bytes_total))
     finish_batch(feed, ref)
+    job_indexes.build_missing()
     # What is interrupted here stays marked for the next time.
     rollups.catch_up(cluster=feed.cluster)
 
