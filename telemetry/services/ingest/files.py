@@ -55,7 +55,9 @@ def ingest_file(
         stream.seek(batch.offset)
     feed = Feed(batch, cluster, lease, group_is_lab=format == "xdmod")
     try:
-        run_feed(feed, read_chunks(batch, stream, now_s=clock.now_s()), actor.ref, progress)
+        # What can be measured is a file; a pipe may wait for its writer.
+        chunks = read_chunks(batch, stream, now_s=clock.now_s())
+        run_feed(feed, chunks, actor.ref, progress, ahead=size is not None)
     except FormatError as error:
         batches.fail_batch(batch, feed.lease, actor.ref, str(error))
     except BaseException as error:

@@ -1,7 +1,8 @@
 """Drive a feed from its place to its end, chunk by chunk, and say how far it is."""
 
 import gc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +15,7 @@ from telemetry.engine.slurm.lines import Source
 from telemetry.models import IngestBatch
 from telemetry.services import rollups
 from telemetry.services.ingest.batches import finish_batch
-from telemetry.services.ingest.chunks import write_chunk
+from telemetry.services.ingest.chunks import Prepared, prepare_chunk, write_chunk
 from telemetry.services.ingest.feed import Feed
 from telemetry.services.ingest.reading import BLOCK_ROWS, Chunk, Place, cut_blocks, cut_stream, open_reader
 
@@ -55,14 +56,20 @@ def read_chunks(batch: IngestBatch, source: Source, *, now_s: int) -> Iterable[C
         raise FormatError("empty_file", "There is nothing in this file.")
 
 
-def run_feed(feed: Feed, chunks: Iterable[Chunk], ref: ActorRef, report: Report | None = None) -> None:
+def run_feed(
+    feed: Feed, chunks: Iterable[Chunk], ref: ActorRef, report: Report | None = None, *, ahead: bool = False
+) -> None:
     """Write every chunk, finish the batch and recompute what it touched.
+
+    `ahead`: `chunks` come from where reading neither waits nor needs the database. PostgreSQL, a process of its own,
+    then takes one chunk while a thread prepares the next.
 
     Errors: `FormatError`, `LeaseLost`, `Stopping`, those of the database.
     """
     batch = feed.batch
     _collect_rarely()
-    for chunk in chunks:
+    prepared = (prepare_chunk(feed.cluster, chunk) for chunk in chunks)
+    for chunk in _one_ahead(prepared) if ahead and connection.vendor == "postgresql" else prepared:
         stopping.check()
         write_chunk(feed, chunk)
         if report is not None:
@@ -70,6 +77,15 @@ def run_feed(feed: Feed, chunks: Iterable[Chunk], ref: ActorRef, report: Report 
     finish_batch(feed, ref)
     # What is interrupted here stays marked for the next time.
     rollups.catch_up(cluster=feed.cluster)
+
+
+def _one_ahead(chunks: Iterator[Prepared]) -> Iterator[Prepared]:
+    """Yield chunks, the next one being made in a thread while the caller works on one."""
+    with ThreadPoolExecutor(1, thread_name_prefix="read-ahead") as thread:
+        coming = thread.submit(next, chunks, None)
+        while (chunk := coming.result()) is not None:
+            coming = thread.submit(next, chunks, None)
+            yield chunk
 
 
 def _collect_rarely() -> None:
