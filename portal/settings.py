@@ -252,3 +252,7 @@ PRICE_GPU_HOUR: float = env.float("GATEHOUSE_PRICE_GPU_HOUR", default=0.35)
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = INGEST_MAX_BYTES
+
+# --- disk ------------------------------------------------------------------------------------------------
+# Room that the data folder's file system has to have left for /readyz to say ready; embedded profile only.
+DISK_RESERVE_BYTES: int = env.int("GATEHOUSE_DISK_RESERVE_BYTES", default=64 * 1024 * 1024)
