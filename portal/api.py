@@ -7,7 +7,7 @@ from ninja.errors import HttpError, ValidationError
 
 from memory.api import router as memory_router
 from policies.api import router as policies_router
-from portal.core import problems
+from portal.core import disk, problems
 from portal.core.errors import DomainError
 from portal.me import router as me_router
 from portal.openapi import GatehouseAPI
@@ -65,7 +65,7 @@ def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
 @api.exception_handler(Exception)
 def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     log.exception("api_failure", exc_info=error)
-    return problems.plain(500)
+    return problems.plain(disk.STATUS if disk.is_full(error) else 500)
 
 
 api.add_router("/events", events_router)

@@ -192,6 +192,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "sweep-attributions": {"task": "telemetry.tasks.sweep_attributions", "schedule": 10.0},
     "match-gpu-utilisation": {"task": "telemetry.tasks.match_gpu_utilisation", "schedule": 60.0},
     "refresh-rollups": {"task": "telemetry.tasks.refresh_rollups", "schedule": 10.0},
+    "build-job-indexes": {"task": "telemetry.tasks.build_job_indexes", "schedule": 60.0},
     "number-live-events": {"task": "portal.realtime.tasks.number_live_events", "schedule": 60.0},
     "seal-audit": {"task": "portal.core.tasks.seal_audit", "schedule": 5.0},
     "anchor-audit": {"task": "portal.core.tasks.anchor_audit", "schedule": crontab(minute="0")},
@@ -251,3 +252,7 @@ PRICE_GPU_HOUR: float = env.float("GATEHOUSE_PRICE_GPU_HOUR", default=0.35)
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = INGEST_MAX_BYTES
+
+# --- disk ------------------------------------------------------------------------------------------------
+# Room that the data folder's file system has to have left for /readyz to say ready; embedded profile only.
+DISK_RESERVE_BYTES: int = env.int("GATEHOUSE_DISK_RESERVE_BYTES", default=64 * 1024 * 1024)

@@ -5,11 +5,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db import OperationalError
 from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
-from portal.core import clock, throttle
+from portal.core import clock, disk, throttle
 from portal.core.errors import NotAllowed, Unauthenticated
 from principals import permissions, selectors
 from principals.actors import Actor
@@ -155,9 +156,13 @@ def _note_use(token: AgentToken | ServiceToken) -> None:
     now = clock.now()
     if token.last_used is not None and now - token.last_used < LAST_USED_EVERY:
         return
-    type(token).objects.filter(pk=token.pk).update(last_used=now)
-    if isinstance(token, AgentToken):
-        Agent.objects.filter(pk=token.agent_id).update(last_seen=now)
+    try:
+        type(token).objects.filter(pk=token.pk).update(last_used=now)
+        if isinstance(token, AgentToken):
+            Agent.objects.filter(pk=token.agent_id).update(last_seen=now)
+    except OperationalError as error:
+        if not disk.is_full(error):  # whoever only reads can, without a note of it
+            raise
 
 
 ActorRequest = Callable[[HttpRequest], Actor]

@@ -30,6 +30,12 @@ def refresh_rollups() -> int:
 
 
 @shared_task
+def build_job_indexes() -> int:
+    """Build the indexes of jobs that a load which was killed left out."""
+    return services.build_missing()
+
+
+@shared_task
 def sweep_attributions() -> int:
     """Attribute anew the jobs that a process which ended left."""
     return services.sweep_attributions()

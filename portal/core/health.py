@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
-from portal.core import audit, live
+from portal.core import audit, disk, live
 from portal.core.models import AuditEvent, LiveEvent
 
 # Each app adds its own figures; labels stay bounded (no user, job or agent names).
@@ -29,7 +29,10 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 where the database answers and is migrated, else 503 with what is missing."""
+    """Answer 200 where the database answers, is migrated and has room to grow, else 503 with what is missing.
+
+    In the services profile the database's disk is another host's, which this process cannot see.
+    """
     from django.db.migrations.executor import MigrationExecutor
 
     checks = {"database": "ok", "migrations": "ok"}
@@ -39,8 +42,10 @@ def readyz(request: HttpRequest) -> HttpResponse:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             checks["migrations"] = "pending: run manage.py migrate"
-    except DatabaseError:
-        checks["database"] = "no answer"
+    except DatabaseError as error:
+        checks["database"] = "no room left" if disk.is_full(error) else "no answer"
+    if settings.EMBEDDED:
+        checks["disk"] = disk.want_of_room() or "ok"
     ready = all(state == "ok" for state in checks.values())
     return JsonResponse({"status": "ok" if ready else "not ready", "checks": checks}, status=200 if ready else 503)
 

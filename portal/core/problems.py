@@ -37,7 +37,7 @@ class Problem(Schema):
 
 
 # For `response=` of an operation: every status that any operation may answer.
-EVERY_OPERATION = (400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500)
+EVERY_OPERATION = (400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 507)
 
 
 def answers(status: int, schema: Any) -> dict[int, Any]:
@@ -101,6 +101,8 @@ _PLAIN = {
     415: ("Unsupported media type", "unsupported_media_type", "The body is of a kind this address does not take.", ""),
     500: ("Internal error", "internal_error", "Something failed here; it was noted under the request id.",
           "Try again; if it goes on, tell the operators the request id."),
+    507: ("No room left", "disk_full", "The portal’s disk is full, so this could not be done.",
+          "Tell the operators that the database needs room; send it again when there is."),
 }  # fmt: skip
 
 

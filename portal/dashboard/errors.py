@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from django.conf import settings
@@ -9,6 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from structlog.contextvars import get_contextvars
+
+from portal.core import disk
+
+_FAULT: dict[str, Any] = {"title": "Something broke here", "what": "The fault is ours.", "kind": "critical"}
+_NO_ROOM: dict[str, Any] = {
+    "title": "No room left", "what": "The portal’s disk is full, so this could not be done.", "kind": "critical",
+}  # fmt: skip
 
 
 def page(
@@ -39,13 +47,15 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    """Answer 500; a frame that cannot be drawn (no database) gives way to the bare page."""
-    words: dict[str, Any] = {"title": "Something broke here", "what": "The fault is ours.", "kind": "critical"}
+    """Answer 500, or 507 where a full disk is why; a frame that cannot be drawn gives way to the bare page."""
+    status, words = 500, _FAULT
+    if disk.is_full(sys.exc_info()[1]):  # Django calls this while it handles what was raised
+        status, words = disk.STATUS, _NO_ROOM
     try:
-        return page(request, 500, **words)
+        return page(request, status, **words)
     except Exception:  # noqa: BLE001  whatever broke the page may break its frame too
-        context = {**words, "status": 500, "frame": "base_bare.html", "facility": settings.FACILITY_NAME}
-        return HttpResponse(render_to_string("errors/500.html", context), status=500)
+        context = {**words, "status": status, "frame": "base_bare.html", "facility": settings.FACILITY_NAME}
+        return HttpResponse(render_to_string(f"errors/{status}.html", context), status=status)
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:

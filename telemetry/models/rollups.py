@@ -114,11 +114,15 @@ class RollupHour(models.Model):
 
 
 class RollupDirty(models.Model):
-    """A (day, user) whose rollups are to be recomputed: written with the change, deleted with the recomputation."""
+    """A (day, user) whose rollups are to be recomputed: written with the change, deleted with the recomputation.
+
+    `stamp` rises with each change: who has computed deletes the mark as it was before reading, and no newer one.
+    """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
     day = models.DateField()
     cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False)
+    stamp = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [

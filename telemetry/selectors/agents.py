@@ -6,7 +6,7 @@ from django.db.models import Count, Q, Sum
 
 from principals.models import Agent
 from telemetry.models import Job, JobState
-from telemetry.selectors.recomputation import ran_within, usage_sums
+from telemetry.selectors.job_usage import ran_within, usage_sums
 from telemetry.selectors.scope import Scope
 from telemetry.selectors.totals import HOUR_S, ratio
 

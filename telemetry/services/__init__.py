@@ -22,6 +22,7 @@ from telemetry.services.ingest import (
     sweep,
     withdraw_cluster,
 )
+from telemetry.services.job_indexes import build_missing
 from telemetry.services.reader import Commands, PySlurm, Reader, SlurmUnavailable, hold_reader, serve
 from telemetry.services.retention import prune
 from telemetry.services.rollups import catch_up, mark_dirty, refresh
@@ -40,6 +41,7 @@ __all__ = [
     "SessionOutcome",
     "SlurmUnavailable",
     "accept_upload",
+    "build_missing",
     "catch_up",
     "count_reasons",
     "declare_sessions",

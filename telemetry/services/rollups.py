@@ -1,40 +1,48 @@
 """Rollups: which are out of date, and recomputing them. Never incremented.
 
 Whoever changes a job marks the (UTC day, login name) pairs it touches, under its old and its new values, in the same
-transaction. The refresher deletes a mark, reads the jobs and writes the rollups in one transaction, so that a change
-it could not see leaves a mark that outlives it.
+transaction. The refresher reads marks, then jobs, and computes without a lock; in one transaction it then writes the
+rollups and deletes those marks that still are as it read them, so that a change it could not see leaves a mark.
 """
 
 import time
-from collections.abc import Iterable, Sequence
-from datetime import date
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
 
 from django.db import connection, transaction
 from django.db.models import Model
 
 from portal.core import leases, stopping
 from principals.models import Cluster
+from telemetry.engine.usage import DAY_S
 from telemetry.models import RollupDay, RollupDirty, RollupHour, RollupRuntime
-from telemetry.selectors import recomputation
+from telemetry.services import job_indexes
+
+if TYPE_CHECKING:
+    import polars as pl
 
 LEASE_S = 30  # taken anew for each part; short, so that a refresher that was killed holds nobody up for long
-# So many users of one day at a time, to keep SQLite's write lock within 250 ms (`make bench` measures it). PostgreSQL
-# makes only the writers of one cluster wait, and each part looks at the day's jobs anew.
-USERS_A_PART = {"sqlite": 30, "postgresql": 400}
+# So many users and days are written at once, to keep SQLite's write lock within 250 ms (`make bench` measures it);
+# for each part the jobs of its days are read anew.
+MARKS_A_PART = {"sqlite": 600, "postgresql": 20_000}
+JOBS_A_PART = 20_000  # so many jobs are read at once, where a single day has not more
+DAYS_A_PART = 64
 REFRESH_LIMIT = 20_000
 # A chunk of an ingest marks some thousand pairs: `bulk_create` would cost more than the jobs themselves.
 _MARK = (
-    "INSERT INTO telemetry_rollupdirty (cluster_id, day, cluster_user_id) VALUES (%s, %s, %s) "
-    "ON CONFLICT (cluster_id, day, cluster_user_id) DO UPDATE SET day = excluded.day"
+    "INSERT INTO telemetry_rollupdirty (cluster_id, day, cluster_user_id, stamp) VALUES (%s, %s, %s, 0) "
+    "ON CONFLICT (cluster_id, day, cluster_user_id) DO UPDATE SET stamp = telemetry_rollupdirty.stamp + 1"
 )
 
 
 def mark_dirty(cluster: Cluster, pairs: Iterable[tuple[date, int]]) -> int:
     """Mark (UTC day, ClusterUser id) pairs for recomputation, in the caller's transaction; return how many.
 
-    A mark that stands already is updated, not skipped: the update locks its row until the caller commits, so that a
-    refresher that runs meanwhile cannot take the mark away without seeing the change. Sorted, against deadlocks.
+    A mark that stands already gets another stamp, and its row stays locked until the caller commits: a refresher that
+    runs meanwhile cannot take the mark away without having seen the change. Sorted, against deadlocks.
     """
     marks = [(cluster.pk, day, user_id) for day, user_id in sorted(set(pairs))]
     if marks:
@@ -46,8 +54,11 @@ def mark_dirty(cluster: Cluster, pairs: Iterable[tuple[date, int]]) -> int:
 def refresh(*, cluster: Cluster | None = None, limit: int = REFRESH_LIMIT) -> int:
     """Recompute what is marked, newest day first, about `limit` pairs at most; return how many pairs were done.
 
-    A cluster whose lease `rollups:<name>` somebody else holds is left to them.
+    A cluster whose lease `rollups:<name>` somebody else holds is left to them. While the indexes of jobs are dropped
+    for a large load, all is left to the end of it.
     """
+    if job_indexes.is_loading():
+        return 0
     waiting = Cluster.objects.filter(pk__in=RollupDirty.objects.values("cluster_id")).order_by("pk")
     done = 0
     for each in waiting.filter(pk=cluster.pk) if cluster else waiting:
@@ -74,74 +85,113 @@ def catch_up(*, cluster: Cluster, patience_s: float = 60) -> bool:
 
 
 def _refresh_cluster(cluster: Cluster, holder: str, limit: int) -> int:
-    marked = RollupDirty.objects.filter(cluster=cluster)
-    done = 0
-    for day in list(marked.order_by("-day").values_list("day", flat=True).distinct()):
-        users = sorted(marked.filter(day=day).values_list("cluster_user_id", flat=True))
-        parts = _cut(users)
-        for part in parts:
-            if stopping.asked() or not leases.take(f"rollups:{cluster.name}", holder, seconds=LEASE_S):
-                return done
-            # The hours come last: should this process die before, the marks that are left bring somebody back.
-            done += _recompute(cluster, day, part, with_hours=part is parts[-1])
-        if done >= limit:
+    """Recompute what is marked in a cluster, some days at a time: as many as make a part of some size."""
+    done, days = 0, 1
+    while done < limit and not stopping.asked() and leases.take(f"rollups:{cluster.name}", holder, seconds=LEASE_S):
+        marks = _next_marks(cluster, days)
+        if not marks:
             break
+        part = _compute(cluster, marks)
+        taken = _replace(cluster, holder, marks, part)
+        if not taken:
+            break  # all of it changed meanwhile, or somebody else has the lease: later
+        done += taken
+        # More days at once where they are small; at most twice as many, for the next ones may not be.
+        days = max(1, min(days * 2, DAYS_A_PART, days * JOBS_A_PART // max(part.jobs, 1)))
     return done
 
 
-def _cut(users: list[int]) -> list[list[int]]:
-    """Cut the users of a day into parts, the last of a single one where there are several: the hours come with it."""
-    size = USERS_A_PART[connection.vendor]
-    if len(users) <= size:
-        return [users]
-    most = users[:-1]
-    return [*(most[i : i + size] for i in range(0, len(most), size)), users[-1:]]
+def _next_marks(cluster: Cluster, days: int) -> list[RollupDirty]:
+    """Return the marks of the newest marked day and of some days before it."""
+    marked = RollupDirty.objects.filter(cluster=cluster).order_by("-day", "pk")
+    newest = marked.values_list("day", flat=True).first()
+    return (
+        list(marked.filter(day__gt=newest - timedelta(days=days))[: MARKS_A_PART[connection.vendor]]) if newest else []
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What the rollups of some whole days should say, for all users."""
+
+    lo: int
+    hi: int
+    jobs: int
+    days: "pl.DataFrame"
+    runtimes: "pl.DataFrame"
+    hours: "pl.DataFrame"
+
+
+def _compute(cluster: Cluster, marks: Sequence[RollupDirty]) -> _Part:
+    """Compute the days of some marks; without a lock, for that is most of the time."""
+    from telemetry.engine import rollup_columns
+    from telemetry.selectors.recomputation import epoch_of, read_jobs
+
+    lo, hi = epoch_of(marks[-1].day), epoch_of(marks[0].day) + DAY_S
+    jobs = read_jobs(cluster.pk, lo, hi)
+    days, runtimes = rollup_columns.day_sums(jobs, lo, hi), rollup_columns.runtime_counts(jobs, lo, hi)
+    return _Part(lo, hi, len(jobs), days, runtimes, rollup_columns.hour_sums(jobs, lo, hi))
 
 
 @transaction.atomic
-def _recompute(cluster: Cluster, day: date, user_ids: Sequence[int], *, with_hours: bool) -> int:
-    """Recompute some users of one day, and the day's hours; return how many marks were taken.
+def _replace(cluster: Cluster, holder: str, marks: Sequence[RollupDirty], part: _Part) -> int:
+    """Write what was computed for those marks that nobody touched since; return how many were taken.
 
-    The cluster's row keeps two refreshers apart, whatever became of the lease. Marks that an ingest holds are left.
+    A mark that an ingest has changed, or holds, is left: it brings somebody back. That the lease is still ours, to the
+    end of this transaction, keeps out a refresher that read earlier and comes to write later.
     """
-    Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
-    marks = dict(
-        RollupDirty.objects.filter(cluster=cluster, day=day, cluster_user_id__in=user_ids)
-        .select_for_update(skip_locked=True)
-        .values_list("pk", "cluster_user_id")
-    )
-    RollupDirty.objects.filter(pk__in=marks).delete()
-    _replace_days(cluster, day, list(marks.values()))
-    if with_hours:
-        start = recomputation.epoch_of(day)
-        RollupHour.objects.filter(cluster=cluster, hour__gte=start, hour__lt=start + 86_400).delete()
-        _insert(RollupHour, recomputation.HOUR_COLUMNS, recomputation.hour_rows(cluster.pk, day))
-    return len(marks)
+    if not leases.take(f"rollups:{cluster.name}", holder, seconds=LEASE_S):
+        return 0
+    stamps = {mark.pk: mark.stamp for mark in marks}
+    standing = RollupDirty.objects.filter(pk__in=stamps).select_for_update(skip_locked=True)
+    taken = [mark for mark in standing if mark.stamp == stamps[mark.pk]]
+    RollupDirty.objects.filter(pk__in=[mark.pk for mark in taken]).delete()
+    users: dict[date, list[int]] = defaultdict(list)
+    for mark in taken:
+        users[mark.day].append(mark.cluster_user_id)
+    _replace_days(cluster, users, part)
+    RollupHour.objects.filter(cluster=cluster, hour__gte=part.lo, hour__lt=part.hi).delete()
+    hours = part.hours.insert_column(0, _same(cluster.pk, part.hours))
+    _insert(RollupHour, hours)
+    return len(taken)
 
 
-def _replace_days(cluster: Cluster, day: date, user_ids: list[int]) -> None:
-    old = RollupDay.objects.filter(cluster=cluster, day=day, cluster_user_id__in=user_ids)
-    RollupRuntime.objects.filter(rollup__in=old).delete()
-    old.delete()
-    lines, histograms = recomputation.day_rows(cluster.pk, day, user_ids)
-    _insert(RollupDay, recomputation.DAY_COLUMNS, lines)
-    made = old.values_list("pk", *recomputation.DAY_KEY)
-    runtimes = [(pk, bucket, jobs) for pk, *key in made for bucket, jobs in histograms.get(tuple(key), ())]
-    _insert(RollupRuntime, ("rollup", "bucket", "jobs"), runtimes)
+def _replace_days(cluster: Cluster, users: Mapping[date, Sequence[int]], part: _Part) -> None:
+    import polars as pl
+
+    from telemetry.engine.rollup_columns import DAY_KEY
+
+    for day, ids in users.items():
+        old = RollupDay.objects.filter(cluster=cluster, day=day, cluster_user_id__in=ids)
+        RollupRuntime.objects.filter(rollup__in=old).delete()
+        old.delete()
+    pairs = [(day, user) for day, ids in users.items() for user in ids]
+    taken = pl.DataFrame(pairs, schema={"day": pl.Date, "cluster_user_id": pl.Int64}, orient="row")
+    days, runtimes = (frame.join(taken, on=taken.columns, how="semi") for frame in (part.days, part.runtimes))
+    _insert(RollupDay, days.insert_column(0, _same(cluster.pk, days)))
+    key = ("day", *DAY_KEY)
+    made = RollupDay.objects.filter(cluster=cluster, day__in=users, cluster_user_id__in={user for _, user in pairs})
+    schema = {"rollup_id": pl.Int64()} | {name: days.schema[name] for name in key}
+    numbers = pl.DataFrame(list(made.values_list("pk", *key)), schema=schema, orient="row")
+    _insert(RollupRuntime, runtimes.join(numbers, on=key).select("rollup_id", "bucket", "jobs"))
 
 
-def _insert(model: type[Model], names: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> None:
-    """Insert plain tuples: a model instance a row costs several times as much, under SQLite's write lock."""
-    if not lines:
+def _same(cluster_id: int, frame: "pl.DataFrame") -> "pl.Series":
+    import polars as pl
+
+    return pl.Series("cluster_id", [cluster_id], dtype=pl.Int64).new_from_index(0, len(frame))
+
+
+def _insert(model: type[Model], frame: "pl.DataFrame") -> None:
+    """Insert rows whose columns are named as the table's: a model instance a row costs several times as much."""
+    if frame.is_empty():
         return
-    fields = [model._meta.get_field(name.removesuffix("_id")) for name in names]
-    quoted = ", ".join(connection.ops.quote_name(str(getattr(field, "column", ""))) for field in fields)
     table = connection.ops.quote_name(model._meta.db_table)
+    quoted = ", ".join(map(connection.ops.quote_name, frame.columns))
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            with cursor.copy(f"COPY {table} ({quoted}) FROM STDIN") as copy:
-                for line in lines:
-                    copy.write_row(line)
+            with cursor.copy(f"COPY {table} ({quoted}) FROM STDIN (FORMAT csv, NULL '\\N')") as copy:
+                copy.write(frame.write_csv(include_header=False, quote_style="non_numeric", null_value="\\N"))
             return
-        marks = ", ".join(["%s"] * len(names))
-        cursor.executemany(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", lines)  # noqa: S608 - names of our own
+        marks = ", ".join(["%s"] * frame.width)
+        cursor.executemany(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", frame.rows())  # noqa: S608 - our names

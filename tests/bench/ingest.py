@@ -129,7 +129,7 @@ def _ingest(cluster: object, path: Path) -> dict[str, object]:
         return catch_up(**kwargs)  # type: ignore[arg-type]
 
     chunks.transaction, rollups.catch_up = Proxy(), timed_catch_up  # type: ignore[assignment]
-    rollups._recompute = Proxy().atomic(rollups._recompute.__wrapped__)  # type: ignore[attr-defined]
+    rollups._replace = Proxy().atomic(rollups._replace.__wrapped__)  # type: ignore[attr-defined]
     start = time.perf_counter()
     with path.open("rb") as stream:
         batch = services.ingest_file(actor=SYSTEM_ACTOR, cluster=cluster, stream=stream, format="sacct")  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ def test_a_process_that_lives_says_so_without_a_database() -> None:
 def test_a_migrated_portal_is_ready() -> None:
     response = Client().get("/readyz")
     assert response.status_code == 200
-    assert response.json()["checks"] == {"database": "ok", "migrations": "ok"}
+    assert response.json()["checks"] == {"database": "ok", "migrations": "ok", "disk": "ok"}
 
 
 @pytest.mark.django_db

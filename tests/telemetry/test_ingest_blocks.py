@@ -1,7 +1,9 @@
 """Text read in columns ends in the same rows as text read row by row."""
 
+import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.db import connection, transaction
@@ -13,6 +15,7 @@ from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from principals.services import DeclaredSession
 from telemetry import services
+from telemetry.engine.slurm.errors import FormatError
 from telemetry.models import Job, QuarantinedRow, RollupDay
 from telemetry.services.ingest import rows, running
 from tests import factories
@@ -141,3 +144,22 @@ def test_a_large_file_is_written_in_columns_and_known_when_it_comes_again(
     # The last line waits for what may come behind it, and is read by itself.
     assert len(one_by_one) == 1
     assert (counts(first), counts(second)) == ({"created": 2000}, {"duplicate": 2000})
+
+
+def test_what_fails_while_reading_ahead_fails_behind_what_was_read_before() -> None:
+    def numbers() -> Iterator[Any]:
+        yield from (1, 2)
+        raise FormatError("cut_short", "It ends here.")
+
+    seen = []
+    with pytest.raises(FormatError):
+        for number in running._one_ahead(numbers()):
+            seen.append(number)
+    assert seen == [1, 2]
+
+
+def test_who_stops_reading_ahead_leaves_no_thread_behind() -> None:
+    ahead = running._one_ahead(iter(cast(Any, range(1, 100))))
+    assert next(ahead) == cast(Any, 1)
+    ahead.close()  # type: ignore[attr-defined]
+    assert not [each for each in threading.enumerate() if each.name.startswith("read-ahead")]

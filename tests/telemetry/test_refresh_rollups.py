@@ -1,15 +1,18 @@
 """Rollups say what the jobs say, whatever the order in which jobs came and rollups were refreshed."""
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from portal.core import leases
+from portal.core.models import Lease
 from principals.models import ClusterUser, Lab
 from telemetry import services
 from telemetry.models import Job, RollupDay, RollupDirty, RollupHour, RollupRuntime
@@ -171,8 +174,8 @@ def test_a_leased_cluster_is_left_to_its_holder(users: list[ClusterUser], lab: L
     assert services.catch_up(cluster=users[0].cluster) is True
 
 
-def test_many_users_of_a_day_are_done_in_parts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rollups, "USERS_A_PART", dict.fromkeys(rollups.USERS_A_PART, 2))
+def test_many_marks_of_a_day_are_done_in_parts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollups, "MARKS_A_PART", dict.fromkeys(rollups.MARKS_A_PART, 2))
     cluster = factories.make_cluster("aster")
     for _ in range(5):
         user = factories.make_cluster_user(cluster, factories.make_user())
@@ -181,24 +184,78 @@ def test_many_users_of_a_day_are_done_in_parts(lab: Lab, monkeypatch: pytest.Mon
     assert_exact()
 
 
+def test_small_days_are_done_together(users: list[ClusterUser], lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    for day in range(20):
+        make_job(users[day % 2], lab, submit=DAY_0 + day * 86_400, start=DAY_0, end=DAY_0 + day * 86_400 + 7200)
+    real, parts = rollups._compute, []
+    monkeypatch.setattr(rollups, "_compute", lambda *args: parts.append(args) or real(*args))
+    services.refresh()
+    assert len(parts) == 5  # one day, two, four, eight, and the other five
+    assert_exact()
+
+
 def test_an_interrupted_refresh_is_finished_by_the_next(
     users: list[ClusterUser], lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rollups, "USERS_A_PART", dict.fromkeys(rollups.USERS_A_PART, 1))
+    monkeypatch.setattr(rollups, "MARKS_A_PART", dict.fromkeys(rollups.MARKS_A_PART, 1))
     for user in users:
         make_job(user, lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 90_000)
-    real, calls = rollups._recompute, []
+    real, calls = rollups._replace_days, []
 
-    def die_at_the_third(*args: Any, **kwargs: Any) -> int:
+    def die_at_the_third(*args: Any) -> None:
         calls.append(args)
+        real(*args)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return real(*args, **kwargs)
 
-    monkeypatch.setattr(rollups, "_recompute", die_at_the_third)
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(rollups, "_replace_days", die_at_the_third)
+    with pytest.raises(KeyboardInterrupt), transaction.atomic():
         services.refresh()
     assert RollupDirty.objects.exists()
+    services.refresh()
+    assert_exact()
+
+
+def between(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """Let something happen once, between the reading of jobs and the writing of rollups."""
+    real, happened = rollups._compute, []
+
+    def compute(*args: Any) -> Any:
+        part = real(*args)
+        if not happened:
+            happened.append(happens())
+        return part
+
+    monkeypatch.setattr(rollups, "_compute", compute)
+
+
+def test_what_changes_while_it_is_computed_is_computed_again(
+    users: list[ClusterUser], lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for user in users:
+        make_job(user, lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 60)
+    between(monkeypatch, lambda: make_job(users[0], lab, submit=DAY_0 + 60, start=DAY_0 + 60, end=DAY_0 + 90))
+    assert services.refresh() == 2  # the mark that stood, and the one that changed, at the second turn
+    assert_exact()
+
+
+def test_a_new_user_of_a_day_that_is_computed_waits_for_the_next_turn(
+    users: list[ClusterUser], lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_job(users[0], lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 60)
+    between(monkeypatch, lambda: make_job(users[1], lab, submit=DAY_0 + 60, start=DAY_0 + 60, end=DAY_0 + 90))
+    assert services.refresh() == 2
+    assert_exact()
+
+
+def test_who_lost_the_lease_meanwhile_writes_nothing(
+    users: list[ClusterUser], lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_job(users[0], lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 60)
+    between(monkeypatch, lambda: Lease.objects.update(holder="somebody else"))
+    assert services.refresh() == 0
+    assert not RollupDay.objects.exists() and not RollupHour.objects.exists()
+    leases.release("rollups:aster", "somebody else")
     services.refresh()
     assert_exact()
 

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from portal.core import disk
 from portal.supervisor.children import Supervisor, embedded_children, simulator
 from portal.supervisor.readiness import READY_WITHIN_S, wait_until_ready
 from portal.supervisor.static_files import collect_static
@@ -37,6 +38,8 @@ class Command(BaseCommand):
         self._say(f"Gatehouse keeps its data in {settings.DATA_DIR}")
         if settings.DATA_DIR.stat().st_mode & 0o077:
             self._say(f"Other users of this host may look into it; forbid it with: chmod 700 '{settings.DATA_DIR}'")
+        if words := disk.want_of_room():
+            self._say(f"There is little room: {words}.")
         try:
             is_demo = self._prepare()
         except KeyboardInterrupt:
@@ -113,7 +116,13 @@ class Command(BaseCommand):
             self._migrate()
             collect_static()
             return self._load_demo()
-        except DatabaseError as error:
+        except (DatabaseError, OSError) as error:
+            if disk.is_full(error):
+                raise CommandError(
+                    f"No room is left where {settings.DATA_DIR} lies. Make some and start again: nothing is half done."
+                ) from None
+            if isinstance(error, OSError):
+                raise
             raise CommandError(
                 f"The database in {settings.DATA_DIR} cannot be used ({error}). "
                 "Restore it from a backup, or point GATEHOUSE_DATA at another folder."

@@ -34,17 +34,28 @@ class LeaseLost(Exception):
 
 
 @dataclass(slots=True)
-class _Prepared:
-    """A chunk before its transaction: records redacted and digested, the rest counted."""
+class Prepared:
+    """A chunk before its transaction: records redacted and digested, plain jobs in columns, the rest counted."""
 
+    place: Place
+    plain: "Plain | None" = None
     records: list[tuple[JobRecord, int]] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
 
 
-def prepare(outcomes: Iterable[tuple[int, Outcome]], *, cluster: str) -> _Prepared:
+def prepare_chunk(cluster: Cluster, chunk: Chunk) -> Prepared:
     """Redact and digest what will be stored; this needs no database and holds no lock."""
-    prepared, key = _Prepared(), redaction_key()
+    plain, outcomes = (None, chunk.outcomes) if chunk.block is None else _open_block(cluster, chunk.block)
+    prepared = Prepared(chunk.place, plain)
+    _take_outcomes(prepared, outcomes, cluster.name)
+    if plain is not None:
+        prepared.counts.step_rows += len(plain.columns.steps)
+    return prepared
+
+
+def _take_outcomes(prepared: Prepared, outcomes: Iterable[tuple[int, Outcome]], cluster: str) -> None:
+    key = redaction_key()
     for line, outcome in outcomes:
         if isinstance(outcome, JobRecord):
             if fault := rows.find_fault(outcome, cluster):
@@ -59,36 +70,32 @@ def prepare(outcomes: Iterable[tuple[int, Outcome]], *, cluster: str) -> _Prepar
         else:
             prepared.counts.step_rows += 1
     prepared.counts.rejected_rows = len(prepared.rejected)
-    return prepared
 
 
-def write_chunk(feed: Feed, chunk: Chunk) -> Counts:
+def write_chunk(feed: Feed, prepared: Prepared) -> Counts:
     """Write a chunk and move the batch on, or nothing at all. Errors: `LeaseLost`, those of the database."""
-    cluster = feed.cluster.name
-    plain, outcomes = (None, chunk.outcomes) if chunk.block is None else _open_block(feed, chunk.block)
-    prepared = prepare(outcomes, cluster=cluster)
     counts = prepared.counts
     with transaction.atomic():
         # Jobs and sessions of a cluster are written one after the other, so that each sees the other's rows.
         Cluster.objects.select_for_update(no_key=True).get(pk=feed.cluster.pk)
-        if plain is not None:
-            counts.step_rows += len(plain.columns.steps)
-            prepared.records += prepare(plain.write(feed, counts), cluster=cluster).records
+        if prepared.plain is not None:
+            # What is plain passed every check that sets a record aside, and is free of secrets.
+            _take_outcomes(prepared, prepared.plain.write(feed, counts), feed.cluster.name)
         _Writer(feed, prepared).write()
         counts.redactions += quarantine.set_aside(feed.batch, prepared.rejected, before=feed.batch.rejected_rows)
         _note_source(feed)
-        lease = move_on(feed, chunk.place, counts)
-    feed.advance(chunk.place, counts, lease)
+        lease = move_on(feed, prepared.place, counts)
+    feed.advance(prepared.place, counts, lease)
     return counts
 
 
-def _open_block(feed: Feed, block: "Block") -> "tuple[Plain | None, Sequence[tuple[int, Outcome]]]":
+def _open_block(cluster: Cluster, block: "Block") -> "tuple[Plain | None, Sequence[tuple[int, Outcome]]]":
     """Return the jobs of a block that are written in columns, and the outcomes that go one by one."""
     if block.columns is None:
         return None, block.odd
     from telemetry.services.ingest.plain import part
 
-    return part(feed, block.columns, block.odd)
+    return part(cluster, block.columns, block.odd)
 
 
 def _note_source(feed: Feed) -> None:
@@ -122,7 +129,7 @@ def move_on(feed: Feed, place: Place, counts: Counts) -> datetime:
 class _Writer:
     """Writes the records of one chunk, inside its transaction."""
 
-    def __init__(self, feed: Feed, prepared: _Prepared) -> None:
+    def __init__(self, feed: Feed, prepared: Prepared) -> None:
         self.feed = feed
         self.prepared = prepared
         self.batch_id = feed.batch.pk

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import BinaryIO, Final
 
+from django.db import DatabaseError
+
 from portal.core import clock
 from portal.core.errors import Invalid
 from principals.actors import Actor
@@ -13,6 +15,7 @@ from telemetry import permissions
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.records import JobRecord
 from telemetry.models import IngestBatch
+from telemetry.services import job_indexes
 from telemetry.services.ingest import batches
 from telemetry.services.ingest.feed import Feed
 from telemetry.services.ingest.reading import FORMATS, RECORDS, cut_records
@@ -55,9 +58,12 @@ def ingest_file(
         stream.seek(batch.offset)
     feed = Feed(batch, cluster, lease, group_is_lab=format == "xdmod")
     try:
-        run_feed(feed, read_chunks(batch, stream, now_s=clock.now_s()), actor.ref, progress)
+        # What can be measured is a file; a pipe may wait for its writer.
+        chunks = read_chunks(batch, stream, now_s=clock.now_s())
+        run_feed(feed, chunks, actor.ref, progress, ahead=size is not None)
     except FormatError as error:
         batches.fail_batch(batch, feed.lease, actor.ref, str(error))
+        job_indexes.build_missing()
     except BaseException as error:
         _note_interruption(feed, actor, error)
         raise
@@ -99,6 +105,8 @@ def _note_interruption(feed: Feed, actor: Actor, error: BaseException) -> None:
     why = "Interrupted" if isinstance(error, KeyboardInterrupt) else f"Stopped by {type(error).__name__}"
     text = f"{why} before line {batch.line}; all before it is stored. Run the same command again to go on."
     batches.fail_batch(batch, feed.lease, actor.ref, text)
+    if not isinstance(error, DatabaseError):
+        job_indexes.build_missing()
 
 
 def _measure(stream: BinaryIO) -> tuple[str, int | None]:

@@ -67,7 +67,9 @@ class Plain:
         return changed
 
 
-def part(feed: Feed, columns: Columns, odd: Sequence[tuple[int, Outcome]]) -> tuple[Plain, list[tuple[int, Outcome]]]:
+def part(
+    cluster: Cluster, columns: Columns, odd: Sequence[tuple[int, Outcome]]
+) -> tuple[Plain, list[tuple[int, Outcome]]]:
     """Part a block: jobs to be written in columns, and all other outcomes in the order of their lines.
 
     A key that comes twice, also among `odd`, is left to the other way, where the order of reports counts.
@@ -83,7 +85,7 @@ def part(feed: Feed, columns: Columns, odd: Sequence[tuple[int, Outcome]]) -> tu
         & (pl.max_horizontal(_COUNTS) <= LARGEST_COUNT)
         & _fit_times()
     )
-    jobs = jobs.with_columns(simple=simple & _fit_names(jobs, feed.cluster) & ~find_suspects(jobs, columns))
+    jobs = jobs.with_columns(simple=simple & _fit_names(jobs, cluster) & ~find_suspects(jobs, columns))
     others = jobs.filter(~pl.col("simple")).drop("simple", "odd")
     rest = [*columns.numbered(others), *odd]
     kept = jobs.filter("simple").drop("simple", "odd")

@@ -1,7 +1,8 @@
 """Drive a feed from its place to its end, chunk by chunk, and say how far it is."""
 
 import gc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,9 +13,9 @@ from portal.core.actors import ActorRef
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.lines import Source
 from telemetry.models import IngestBatch
-from telemetry.services import rollups
+from telemetry.services import job_indexes, rollups
 from telemetry.services.ingest.batches import finish_batch
-from telemetry.services.ingest.chunks import write_chunk
+from telemetry.services.ingest.chunks import Prepared, prepare_chunk, write_chunk
 from telemetry.services.ingest.feed import Feed
 from telemetry.services.ingest.reading import BLOCK_ROWS, Chunk, Place, cut_blocks, cut_stream, open_reader
 
@@ -55,21 +56,40 @@ def read_chunks(batch: IngestBatch, source: Source, *, now_s: int) -> Iterable[C
         raise FormatError("empty_file", "There is nothing in this file.")
 
 
-def run_feed(feed: Feed, chunks: Iterable[Chunk], ref: ActorRef, report: Report | None = None) -> None:
+def run_feed(
+    feed: Feed, chunks: Iterable[Chunk], ref: ActorRef, report: Report | None = None, *, ahead: bool = False
+) -> None:
     """Write every chunk, finish the batch and recompute what it touched.
+
+    `ahead`: `chunks` come from where reading neither waits nor needs the database. PostgreSQL, a process of its own,
+    then takes one chunk while a thread prepares the next, and a large load into an empty table builds its indexes at
+    the end.
 
     Errors: `FormatError`, `LeaseLost`, `Stopping`, those of the database.
     """
     batch = feed.batch
     _collect_rarely()
-    for chunk in chunks:
+    if ahead:
+        job_indexes.drop_for_load(batch.bytes_total)
+    prepared = (prepare_chunk(feed.cluster, chunk) for chunk in chunks)
+    for chunk in _one_ahead(prepared) if ahead and connection.vendor == "postgresql" else prepared:
         stopping.check()
         write_chunk(feed, chunk)
         if report is not None:
             report(Progress(batch.total_rows, batch.offset, batch.bytes_total))
     finish_batch(feed, ref)
+    job_indexes.build_missing()
     # What is interrupted here stays marked for the next time.
     rollups.catch_up(cluster=feed.cluster)
+
+
+def _one_ahead(chunks: Iterator[Prepared]) -> Iterator[Prepared]:
+    """Yield chunks, the next one being made in a thread while the caller works on one."""
+    with ThreadPoolExecutor(1, thread_name_prefix="read-ahead") as thread:
+        coming = thread.submit(next, chunks, None)
+        while (chunk := coming.result()) is not None:
+            coming = thread.submit(next, chunks, None)
+            yield chunk
 
 
 def _collect_rarely() -> None:

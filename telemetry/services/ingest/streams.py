@@ -11,7 +11,7 @@ from telemetry import permissions
 from telemetry.engine.slurm.records import Outcome
 from telemetry.models import IngestBatch
 from telemetry.services.ingest import batches
-from telemetry.services.ingest.chunks import LeaseLost, write_chunk
+from telemetry.services.ingest.chunks import LeaseLost, prepare_chunk, write_chunk
 from telemetry.services.ingest.feed import Counts, Feed
 from telemetry.services.ingest.reading import CHUNK_ROWS, RECORDS, Chunk, Place
 
@@ -48,7 +48,8 @@ class RecordStream:
     def _write(self, records: Sequence[Outcome]) -> Counts:
         feed = self._open()
         outcomes = list(enumerate(records, start=feed.batch.line))
-        return write_chunk(feed, Chunk(outcomes, Place(line=feed.batch.line + len(records))))
+        chunk = Chunk(outcomes, Place(line=feed.batch.line + len(records)))
+        return write_chunk(feed, prepare_chunk(feed.cluster, chunk))
 
     def _open(self) -> Feed:
         feed = self._feed

@@ -1,0 +1,65 @@
+"""The indexes of jobs while a facility's history is loaded into an empty PostgreSQL: dropped before, built after.
+
+Each row that is inserted costs its place in ten indexes; all rows at once cost a sort each. The key stays, for it says
+what is known. Should the load be killed, the sweep of ingest batches builds what is missing.
+"""
+
+import logging
+from typing import Final
+
+from django.db import connection, models, transaction
+
+from portal.core import clock, leases
+from telemetry.models import IngestBatch, Job
+
+FROM_BYTES: Final = 64 * 1024 * 1024  # of sacct text: some 200,000 jobs; for fewer it does not pay
+_LEASE: Final = "job-indexes"
+_SORT_MEMORY: Final = "256MB"
+_log = logging.getLogger(__name__)
+
+
+def drop_for_load(bytes_total: int | None) -> bool:
+    """Drop the indexes of jobs before a large load, where there are no jobs yet; say whether they were dropped."""
+    if connection.vendor != "postgresql" or (bytes_total or 0) < FROM_BYTES or Job.objects.exists():
+        return False
+    with transaction.atomic(), connection.schema_editor() as editor:
+        for index in _indexes(missing=False):
+            editor.remove_index(Job, index)
+    return True
+
+
+def build_missing() -> int:
+    """Build the indexes of jobs that are missing, unless somebody else does or a load goes on; return how many.
+
+    Nobody writes jobs meanwhile: some seconds for each million.
+    """
+    if connection.vendor != "postgresql" or not _indexes(missing=True) or is_loading():
+        return 0
+    with leases.held(_LEASE, seconds=leases.LONGEST.total_seconds()) as holder:
+        missing = _indexes(missing=True) if holder else []
+        for index in missing:
+            _log.info("Building the index %s of jobs.", index.name)
+            with transaction.atomic():
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SET LOCAL maintenance_work_mem = '{_SORT_MEMORY}'")
+                with connection.schema_editor() as editor:
+                    editor.add_index(Job, index)
+        if missing:
+            with connection.cursor() as cursor:
+                cursor.execute("ANALYZE telemetry_job")
+    return len(missing)
+
+
+def is_loading() -> bool:
+    """Say whether a large load goes on for which the indexes were dropped: queries by them would read all jobs."""
+    large = IngestBatch.objects.filter(
+        state=IngestBatch.State.RUNNING, leased_until__gte=clock.now(), bytes_total__gte=FROM_BYTES
+    )
+    return connection.vendor == "postgresql" and large.exists() and bool(_indexes(missing=True))
+
+
+def _indexes(*, missing: bool) -> list[models.Index]:
+    """Return the indexes of the model that are missing in the database, or those that are there."""
+    with connection.cursor() as cursor:
+        there = connection.introspection.get_constraints(cursor, Job._meta.db_table)
+    return [index for index in Job._meta.indexes if (index.name not in there) is missing]
