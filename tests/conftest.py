@@ -9,6 +9,7 @@ from django.test import Client, override_settings
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
+from portal.core import clock
 from principals.models import Agent, Cluster, Lab, User
 from tests import factories
 from tests.support.capabilities import (  # noqa: F401 - hooks of this run
@@ -41,6 +42,13 @@ def _empty_cache() -> Iterator[None]:
     """Throttles of one test do not reach the next."""
     yield
     cache.clear()
+
+
+@pytest.fixture
+def standing_clock() -> Iterator[None]:
+    """All uses that a test counts fall into one window of a throttle, however slow the machine is."""
+    with clock.at(clock.now()):
+        yield
 
 
 @dataclass

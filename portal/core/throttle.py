@@ -1,15 +1,14 @@
 """Fixed-window limits on the shared cache: so many in a minute for one key, then 429 with the seconds to wait."""
 
-import time
-
 from django.core.cache import cache
 
+from portal.core import clock
 from portal.core.errors import TooMany
 
 
 def check(name: str, key: str, *, limit: int, window_s: int = 60, remedy: str = "") -> None:
     """Count one use; raise `TooMany` past `limit` uses in the window."""
-    now = time.time()
+    now = clock.now().timestamp()
     window = int(now // window_s)
     counter = f"throttle:{name}:{key}:{window}"
     if cache.add(counter, 1, timeout=window_s * 2):

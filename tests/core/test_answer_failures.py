@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,7 +11,7 @@ from django.test import Client, RequestFactory
 from django.urls import path
 from pytest_django import Settings
 
-from portal.core import middleware, problems, throttle
+from portal.core import clock, middleware, problems, throttle
 from portal.core.errors import NotFound, TooMany
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -133,16 +134,16 @@ def test_a_problem_says_when_to_come_back_and_how_to_sign_in() -> None:
     assert problems.plain(401)["WWW-Authenticate"].startswith("Bearer")
 
 
-def test_uses_past_the_limit_are_refused_with_the_seconds_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1_000_020.0
-    monkeypatch.setattr(throttle.time, "time", lambda: now)
-    for _ in range(3):
-        throttle.check("test", "a", limit=3)
-    with pytest.raises(TooMany) as caught:
-        throttle.check("test", "a", limit=3)
+def test_uses_past_the_limit_are_refused_with_the_seconds_to_wait() -> None:
+    now = datetime(2026, 7, 1, 12, 0, 20, tzinfo=UTC)
+    with clock.at(now):
+        for _ in range(3):
+            throttle.check("test", "a", limit=3)
+        with pytest.raises(TooMany) as caught:
+            throttle.check("test", "a", limit=3)
+        throttle.check("test", "b", limit=3)
+        throttle.check("other", "a", limit=3)
     assert caught.value.retry_after_s is not None
     assert 0 < caught.value.retry_after_s <= 61
-    throttle.check("test", "b", limit=3)
-    throttle.check("other", "a", limit=3)
-    now += caught.value.retry_after_s
-    throttle.check("test", "a", limit=3)
+    with clock.at(now + timedelta(seconds=caught.value.retry_after_s)):
+        throttle.check("test", "a", limit=3)

@@ -138,7 +138,7 @@ def test_the_system_imports_for_an_owner(cast: Cast) -> None:
     assert (lesson.owner, lesson.source) == (cast.colleague, "imported")
 
 
-def test_a_flood_is_stopped(cast: Cast) -> None:
+def test_a_flood_is_stopped(cast: Cast, standing_clock: None) -> None:
     for number in range(RECORDED_PER_HOUR):
         recorded(cast.pi, cause=f"cause {number}")
     with pytest.raises(TooMany):

@@ -72,7 +72,7 @@ def test_a_month_at_the_end_of_time_is_no_month(cast: Cast) -> None:
     assert sign_in(cast.staff).post("/reports/draft/", {"cluster": "aster", "month": "9999-12"}).status_code == 422
 
 
-def test_other_counters_do_not_push_a_throttle_out() -> None:
+def test_other_counters_do_not_push_a_throttle_out(standing_clock: None) -> None:
     for _ in range(3):
         throttle.check("test", "me", limit=3, window_s=3600)
     for number in range(2000):

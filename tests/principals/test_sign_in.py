@@ -40,7 +40,7 @@ def test_unknown_and_known_names_get_the_same_words(alice: None) -> None:
     assert words in _try("wrong", "nobody").content and words in _try("wrong").content
 
 
-def test_the_eleventh_try_waits(alice: None) -> None:
+def test_the_eleventh_try_waits(alice: None, standing_clock: None) -> None:
     cache.clear()
     for _ in range(10):
         _try("wrong")
@@ -50,7 +50,7 @@ def test_the_eleventh_try_waits(alice: None) -> None:
     assert b"Too many tries" in response.content
 
 
-def test_spraying_names_from_one_address_stops(alice: None, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_spraying_names_from_one_address_stops(alice: None, standing_clock: None, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr("principals.views.TRIES_FROM_ADDRESS", 5)
     answers = [_try("wrong", f"name{number}").status_code for number in range(6)]
     assert answers == [200] * 5 + [429]
