@@ -41,11 +41,11 @@ test: $(DEV_STAMP)
 	@$(PY) -m tests.support.services -- $(MAKE) --no-print-directory lint test-fast test-postgres
 
 test-fast:
-	$(PYTEST) -n 2 --dist loadgroup -m "not soak and not slurm" tests
+	$(PYTEST) -n 2 -m "not soak and not slurm" tests
 
 test-postgres:
 	@if [ -n "$$TEST_DATABASE_URL" ]; then \
-		DATABASE_URL="$$TEST_DATABASE_URL" $(PYTEST) -n 2 --dist loadgroup -m "sql and not soak and not slurm" tests; \
+		DATABASE_URL="$$TEST_DATABASE_URL" $(PYTEST) -n 2 -m "sql and not soak and not slurm" tests; \
 	elif [ "$$REQUIRE_ALL" = 1 ]; then echo "PostgreSQL is missing." >&2; exit 1; \
 	else echo "PostgreSQL is missing: its half of the suite was skipped."; fi
 

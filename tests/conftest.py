@@ -18,6 +18,7 @@ from tests.support.capabilities import (  # noqa: F401 - hooks of this run
     pytest_sessionfinish,
     pytest_terminal_summary,
 )
+from tests.support.sharing_out import pytest_xdist_make_scheduler  # noqa: F401 - how workers share tests out
 
 # Machines differ in speed and are shared: a slow example is no failure.
 hypothesis_settings.register_profile(

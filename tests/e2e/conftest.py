@@ -31,7 +31,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def facility(tmp_path_factory: pytest.TempPathFactory) -> Iterator[demo.Portal]:
     """A demo facility that stands still, served as `make run` serves it."""
-    data = demo.make_demo(tmp_path_factory.mktemp("facility") / "var")
+    data = demo.demo_folder(tmp_path_factory.mktemp("facility") / "var")
     with demo.portal(data, DEMO="0") as running:
         running.wait_for(running.ready_line)
         yield running

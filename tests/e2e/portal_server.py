@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support import demo
 from tests.support.services import free_port, wait_for_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -47,7 +48,7 @@ class Portal:
 
 @contextmanager
 def running_portal(folder: Path) -> Iterator[Portal]:
-    """Migrate a new database in `folder` and serve it until the block ends."""
+    """Serve an empty portal, whose data are in `folder`, until the block ends."""
     port = free_port()
     environment = os.environ | {
         "PYTHONPATH": str(ROOT),
@@ -56,8 +57,7 @@ def running_portal(folder: Path) -> Iterator[Portal]:
     }  # fmt: skip
     environment.pop("DATABASE_URL", None)
     portal = Portal(port, environment)
-    for command in (["migrate", "--verbosity", "0"], ["collectstatic", "--noinput", "--verbosity", "0"]):
-        subprocess.run([sys.executable, "manage.py", *command], cwd=ROOT, env=environment, check=True)
+    demo.empty_folder(folder)
     try:
         web = portal.start(
             "uvicorn", "portal.asgi:application", "--port", str(port), "--log-level", "warning", "--lifespan", "off"

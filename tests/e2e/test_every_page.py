@@ -54,11 +54,7 @@ def _fits(page, width: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    ("role", "path"),
-    [pytest.param(*each, marks=pytest.mark.xdist_group(f"pages-{each[0]}")) for each in _visits()],
-    ids=lambda value: value,
-)
+@pytest.mark.parametrize(("role", "path"), _visits(), ids=lambda value: value)
 def test_a_page_is_accessible_quiet_and_at_home(browser, facility, names, role, path):
     with visit(browser, facility, LOGINS[role], viewport={"width": 1440, "height": 900}) as seen:
         assert seen.open(path.format(**names)) == 200

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.portal_server import Portal, running_portal
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("e2e_portal")]
+pytestmark = pytest.mark.browser
 WITHIN_MS = 2000
 PASSWORD = "a long pass phrase for tests"
 SETUP = f"""
@@ -75,7 +75,7 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Portal]:
-    with running_portal(tmp_path_factory.mktemp("portal")) as running:
+    with running_portal(tmp_path_factory.mktemp("portal") / "var") as running:
         running.facts = running.run(SETUP)
         yield running
 

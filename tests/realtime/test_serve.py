@@ -18,6 +18,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from tests.support import demo
 from tests.support.services import free_port, wait_for_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -76,14 +77,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The portal under uvicorn, on a free port, with a database of its own."""
     port = free_port()
     environment = os.environ | {
-        "GATEHOUSE_DATA": str(tmp_path_factory.mktemp("portal")),
+        "GATEHOUSE_DATA": str(demo.empty_folder(tmp_path_factory.mktemp("portal") / "var")),
         "DJANGO_SETTINGS_MODULE": "portal.settings",
         "LOG_LEVEL": "WARNING",
     }
     environment.pop("DATABASE_URL", None)
-    manage = [sys.executable, "manage.py"]
-    quiet = {"cwd": ROOT, "env": environment, "check": True, "stdout": subprocess.DEVNULL}
-    subprocess.run([*manage, "migrate", "--verbosity", "0"], **quiet)  # type: ignore[call-overload]
     command = [
         sys.executable,
         "-m",
@@ -106,9 +104,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     finally:
         process.terminate()
         process.wait(10)
-
-
-pytestmark = pytest.mark.xdist_group("realtime_server")
 
 
 async def _next(socket: ClientConnection, patience_s: float = 5) -> dict[str, Any]:

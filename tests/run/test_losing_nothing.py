@@ -25,7 +25,7 @@ class Reader:
     """A cluster's reader: sends accounting text, asks how far it is."""
 
     def __init__(self, data) -> None:
-        demo.manage(data, "migrate", "--verbosity", "0")
+        demo.empty_folder(data)
         self.token = demo.manage(data, "shell", "--no-imports", "-c", _MAKE_TOKEN).stdout.split()[-1]
 
     def _ask(self, url: str, body: bytes | None = None) -> dict:
@@ -102,7 +102,7 @@ _WRITE = (
 @pytest.mark.soak
 def test_two_sealers_killed_at_any_moment_leave_one_chain(tmp_path):
     rng, data = random.Random(7), tmp_path / "var"
-    demo.manage(data, "migrate", "--verbosity", "0")
+    demo.empty_folder(data)
     with ExitStack() as stack:
         for _ in range(2):
             stack.enter_context(demo.python(data, _WRITE))

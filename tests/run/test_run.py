@@ -128,18 +128,18 @@ def test_a_second_start_changes_no_row_of_the_demo(demo_copy):
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "eighty", "-1", "80a", "²", "8000 "])
-def test_a_port_that_is_none_is_told_in_one_sentence(demo_folder, port):
-    ran = demo.manage(demo_folder, "run", check=False, PORT=port)
+def test_a_port_that_is_none_is_told_in_one_sentence(demo_copy, port):
+    ran = demo.manage(demo_copy, "run", check=False, PORT=port)
     assert ran.returncode == 1
     assert ran.stderr == f"CommandError: PORT is {port!r}; it must be a number from 1 to 65535.\n"
 
 
-def test_a_port_that_is_taken_is_told_with_another(demo_folder):
+def test_a_port_that_is_taken_is_told_with_another(demo_copy):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        ran = demo.manage(demo_folder, "run", check=False, PORT=str(port))
+        ran = demo.manage(demo_copy, "run", check=False, PORT=str(port))
     assert ran.returncode == 1
     assert f"Cannot listen at 127.0.0.1:{port}" in ran.stderr
     assert "make run" in ran.stderr
@@ -175,7 +175,7 @@ def test_a_lock_that_cannot_be_taken_is_told_in_one_sentence(tmp_path):
 
 @pytest.mark.parametrize("name", ["a#b", "a?b=c", "a%20b", "a+b é"])
 def test_a_folder_of_any_name_holds_its_database(tmp_path, name):
-    demo.manage(tmp_path / name, "migrate", "principals", "0001", "--verbosity", "0")
+    demo.manage(tmp_path / name, "migrate", "contenttypes", "0001", "--verbosity", "0")
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name / "gatehouse.sqlite3").exists()
 

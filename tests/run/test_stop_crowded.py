@@ -30,8 +30,7 @@ print(json.dumps({
 
 
 async def test_ctrl_c_with_200_sockets_and_60_long_polls(tmp_path: Path) -> None:
-    data = tmp_path / "var"
-    demo.manage(data, "migrate", "--verbosity", "0")
+    data = demo.empty_folder(tmp_path / "var")
     crowd = json.loads(demo.manage(data, "shell", "--no-imports", "-c", _CROWD).stdout.splitlines()[-1])
     with demo.portal(data, DEMO="0") as portal:
         await asyncio.to_thread(portal.wait_for, portal.ready_line)

@@ -31,11 +31,7 @@ _IS_MISSING = "is missing here"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what the machine cannot run; mark what touches SQL, so that PostgreSQL repeats just that.
-
-    Tests that start a browser or a portal of their own go to one worker, which starts each once, unless they name a
-    group of their own: the walk over every page, which takes longest, is shared out by role.
-    """
+    """Skip what the machine cannot run; mark what touches SQL, so that PostgreSQL repeats just that."""
     for item in items:
         for name, present in CAPABILITIES.items():
             if not present and item.get_closest_marker(name):
@@ -44,9 +40,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         apart = any(item.get_closest_marker(name) for name in ("browser", "redis", "slurm", "outside", "one_database"))
         if touches_sql and not apart:
             item.add_marker(pytest.mark.sql)
-        is_outside = item.get_closest_marker("browser") or item.get_closest_marker("outside")
-        if is_outside and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("outside"))
 
 
 def left_out(config: pytest.Config) -> Counter[str]:

@@ -1,8 +1,7 @@
-"""A portal as `make run` serves it, on a small demo facility: made once a session, in processes of its own."""
+"""A portal as `make run` serves it, in processes of its own, on data folders that are prepared once a run."""
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,10 +10,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support import prepared
 from tests.support.capabilities import ROOT
 from tests.support.services import free_port
 
 JOBS = 1500
+_PREPARE = (
+    "from django.core.management import call_command; from portal.supervisor.static_files import collect_static; "
+    "call_command('migrate', verbosity=0); collect_static()"
+)
 PATIENCE_S = 240  # a busy machine; an idle one needs eight seconds
 
 
@@ -34,16 +38,22 @@ def manage(data: Path, *arguments: str, check: bool = True, **more: str) -> subp
     return ran
 
 
-def make_demo(data: Path) -> Path:
-    """Load a small demo facility into an empty folder."""
-    manage(data, "migrate", "--verbosity", "0")
-    manage(data, "simulate", "--jobs", str(JOBS))
-    return data
+def empty_folder(to: Path) -> Path:
+    """Give a folder as a first start of `manage.py run` leaves it with DEMO=0: migrated, static files collected."""
+    return prepared.copy_of("empty", _make_empty, to)
 
 
-def copy_demo(demo: Path, to: Path) -> Path:
-    """Copy a demo folder that nothing writes to."""
-    return Path(shutil.copytree(demo, to))
+def demo_folder(to: Path) -> Path:
+    """Give a folder with a small demo facility in it."""
+    return prepared.copy_of("demo", _make_demo, to)
+
+
+def _make_empty(data: Path) -> None:
+    manage(data, "shell", "--no-imports", "-c", _PREPARE)
+
+
+def _make_demo(data: Path) -> None:
+    manage(empty_folder(data), "simulate", "--jobs", str(JOBS))
 
 
 class Portal:

@@ -1,0 +1,25 @@
+"""Tests that start something costly run in one worker; everything else runs wherever there is time."""
+
+import pytest
+
+from tests.support.capabilities import ROOT
+from tests.support.sharing_out import APART, TOGETHER, unit_of
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "unit"),
+    [
+        ("tests/e2e/test_live_jobs.py::test_a[x]", "tests/e2e/test_live_jobs.py"),
+        ("tests/run/test_run.py::Case::test_b", "tests/run/test_run.py"),
+        (f"{APART}::test_a_page[staff-/jobs/]", f"{APART} as staff"),
+        (f"{APART}::test_a_page[pi-/lab/]", f"{APART} as others"),
+        ("tests/core/test_clock.py::test_c", "tests/core/test_clock.py::test_c"),
+    ],
+)
+def test_a_unit_stays_together(nodeid: str, unit: str) -> None:
+    assert unit_of(nodeid) == unit
+
+
+@pytest.mark.parametrize("path", [*TOGETHER, APART])
+def test_what_is_named_is_there(path: str) -> None:
+    assert (ROOT / path).exists()
