@@ -214,8 +214,11 @@ def test_the_report_never_takes_the_place_of_a_dump_or_a_device(dump: Path, tmp_
     assert dump.read_bytes() == before
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", "pipe"], cwd=tmp_path, stdout=subprocess.PIPE) as reader:
-        assert gatehouse("july.txt", "--out", "pipe", cwd=tmp_path).returncode == 0
-        assert reader.stdout is not None and b"<!doctype html>" in reader.stdout.read()
+        try:
+            assert gatehouse("july.txt", "--out", "pipe", cwd=tmp_path).returncode == 0
+            assert reader.stdout is not None and b"<!doctype html>" in reader.stdout.read()
+        finally:
+            reader.kill()  # it would wait for a writer for ever
     assert (tmp_path / "pipe").is_fifo()
     (tmp_path / "link.html").symlink_to(tmp_path / "kept.html")
     assert gatehouse("july.txt", "--out", "link.html", cwd=tmp_path).returncode == 0

@@ -8,10 +8,11 @@ from typing import Final
 import polars as pl
 
 from telemetry.engine.assessment.frames import SCHEMA, Framer, Known, Lines
-from telemetry.engine.assessment.likeness import Alike, Likeness
-from telemetry.engine.assessment.resubmissions import Gaps, Resubmissions
 from telemetry.engine.assessment.seen import Seen, keys_of
-from telemetry.engine.assessment.sums import Sums, with_outcome
+from telemetry.engine.assessment.sums import Sums
+from telemetry.engine.job_outcomes import with_outcome
+from telemetry.engine.likeness import Alike, Likeness
+from telemetry.engine.resubmissions import Gaps, Resubmissions
 from telemetry.engine.similarity_columns import key_columns
 from telemetry.engine.slurm.bulk import BulkReader
 from telemetry.engine.slurm.columns import compile_plan
@@ -92,4 +93,5 @@ class Assessor:
         keys, told = key_columns(jobs), with_outcome(jobs)
         self._sums.add(told)
         self._likeness.add(told, keys)
-        self._resubmissions.add(told, keys["script"])
+        actor = pl.when("agent").then(pl.lit("agent")).otherwise(pl.lit("unknown")).alias("actor")
+        self._resubmissions.add(told.with_columns(actor), keys["script"])

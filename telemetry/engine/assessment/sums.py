@@ -4,13 +4,10 @@ from typing import Final
 
 import polars as pl
 
-from telemetry.engine.assessment.tallies import How, Tally
-from telemetry.engine.slurm.values import FAILED_STATES
-from telemetry.engine.usage import DAY_S, HOUR_S, RUNTIME_EDGES_S
+from telemetry.engine.job_outcomes import bucket, wait
+from telemetry.engine.tallies import How, Tally
+from telemetry.engine.usage import DAY_S, HOUR_S
 
-_OUTCOMES: Final = {"CANCELLED": "cancelled", "TIMEOUT": "timeout", "COMPLETED": "completed"} | dict.fromkeys(
-    FAILED_STATES, "failed"
-)
 SHORT_S: Final = {"within_minute": 60, "within_five": 300}
 _MONDAY_S: Final = 3 * DAY_S  # the epoch began on a Thursday, three days into its week
 WEEK_HOURS: Final = 7 * 24
@@ -42,22 +39,12 @@ def _load() -> dict[str, pl.Expr]:
         "gpu_s": used * pl.col("gpus"),
         "ended_core_s": pl.when(ran).then(core_s).otherwise(none),
         "lost_core_s": pl.when(lost).then(core_s).otherwise(none),
-        "wait_s": pl.when(ran).then(_wait() * tasks).otherwise(none),
+        "wait_s": pl.when(ran).then(wait() * tasks).otherwise(none),
     }
-
-
-def _wait() -> pl.Expr:
-    return (pl.col("start_s") - pl.col("submit_s")).clip(lower_bound=0)
 
 
 LOAD: Final = _load()
 _SUMMED: Final[dict[str, How]] = dict.fromkeys(LOAD, "sum")
-
-
-def with_outcome(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Add how each job ended: cancelled, timeout, completed, failed, or other; of one that has not, "live"."""
-    known = pl.col("state").replace_strict(_OUTCOMES, default="other", return_dtype=pl.String)
-    return jobs.with_columns(pl.when(pl.col("end_s").is_null()).then(pl.lit("live")).otherwise(known).alias("outcome"))
 
 
 class Sums:
@@ -89,13 +76,7 @@ class Sums:
         self.week.add(load.group_by(hour, "agent").agg(submissions))
         self.days.add(load.group_by((pl.col("submit_s") // DAY_S).alias("day"), "agent").agg(submissions))
         ran = load.filter(pl.col("ran") > 0)
-        for tally, value in ((self.runtimes, pl.col("elapsed_s")), (self.waits, _wait())):
-            tally.add(ran.group_by(_bucket(value), "agent").agg(pl.col("ran").sum().alias("jobs")))
+        for tally, value in ((self.runtimes, pl.col("elapsed_s")), (self.waits, wait())):
+            tally.add(ran.group_by(bucket(value), "agent").agg(pl.col("ran").sum().alias("jobs")))
         first, last, ended = pl.col("submit_s").min(), pl.col("submit_s").max(), pl.col("end_s").max()
         self.span.add(jobs.group_by("agent").agg(first.alias("first_s"), last.alias("last_s"), ended.alias("ended_s")))
-
-
-def _bucket(value: pl.Expr) -> pl.Expr:
-    """Return the bucket of `usage.histogram_bucket`: of an upper edge, its own."""
-    edges = pl.lit(pl.Series(RUNTIME_EDGES_S, dtype=pl.Int64))
-    return edges.search_sorted(value, side="left").cast(pl.Int64).alias("bucket")

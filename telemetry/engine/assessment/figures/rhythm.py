@@ -6,8 +6,8 @@ from typing import Final
 from telemetry.engine import usage
 from telemetry.engine.assessment.figures.kinds import RAN, SUBMITTED, Reading, class_columns, compare, ratio, share_of
 from telemetry.engine.assessment.sums import SHORT_S, WEEK_HOURS
-from telemetry.engine.assessment.tallies import Tally
 from telemetry.engine.report_content import Figure, Row
+from telemetry.engine.tallies import Tally
 
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _OPENS, _CLOSES, _WORKDAYS = 8, 18, 5

@@ -5,8 +5,8 @@ from typing import Final
 from telemetry.engine import usage
 from telemetry.engine.assessment.figures.kinds import ENDED, LABELS, RAN, Reading, compare, ratio, share_of
 from telemetry.engine.assessment.figures.rhythm import histogram
-from telemetry.engine.assessment.resubmissions import WITHIN_MINUTES, Gaps
 from telemetry.engine.report_content import Column, Figure, Row
+from telemetry.engine.resubmissions import WITHIN_MINUTES, Gaps
 
 _OUTCOMES: Final = {"cancelled": "Cancelled", "failed": "Failed", "timeout": "Timed out"}
 
@@ -57,9 +57,9 @@ def _again(reading: Reading) -> Figure:
         *(Column(f"within_{minutes}", f"Within {minutes} min", "share") for minutes in WITHIN_MINUTES),
         Column("median", "Median gap", "s"),
     )
-    rows = [_gap_row(one) for one in sorted(gaps, key=lambda one: (one.outcome, not one.agent))]
+    rows = [_gap_row(one) for one in sorted(gaps, key=lambda one: (one.outcome, one.actor))]
     jobs, again = sum(one.jobs for one in gaps), sum(one.again[-1] for one in gaps)
-    unknown = sum(one.jobs for one in gaps if not one.agent)
+    unknown = sum(one.jobs for one in gaps if one.actor == "unknown")
     return Figure(
         "resubmitted", f"Jobs submitted again within {WITHIN_MINUTES[-1]} minutes",
         "Jobs that were cancelled, failed or timed out, after whose end the same user submitted the same again: the "
@@ -72,7 +72,7 @@ def _again(reading: Reading) -> Figure:
 
 
 def _gap_row(gaps: Gaps) -> Row:
-    key, label = LABELS[gaps.agent]
+    key, label = LABELS[gaps.actor == "agent"]
     shares = (ratio(count, gaps.jobs) for count in gaps.again)
     name = f"{_OUTCOMES[gaps.outcome]}, {label[0].lower()}{label[1:]}"
     return Row(f"{gaps.outcome}-{key}", name, (gaps.jobs, *shares, gaps.median_s))

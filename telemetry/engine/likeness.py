@@ -4,8 +4,8 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from telemetry.engine.assessment.tallies import MOST, Tally
 from telemetry.engine.similarity_columns import KINDS
+from telemetry.engine.tallies import MOST, Tally
 
 _PENDING_ROWS: Final = 500_000
 

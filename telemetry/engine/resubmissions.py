@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from telemetry.engine.assessment.tallies import MOST, Tally
+from telemetry.engine.tallies import MOST, Tally
 
 WITHIN_MINUTES: Final = (10, 30, 60, 180)  # as the paper cuts experimentation loops
 _PENDING_ROWS: Final = 500_000
@@ -18,11 +18,11 @@ _OUTCOME: Final = pl.Enum(LOST)
 
 
 class Gaps(NamedTuple):
-    """Jobs of one kind of end and one class that came to nothing, and those of them that were submitted again within
+    """Jobs of one kind of end and one actor that came to nothing, and those of them that were submitted again within
     `WITHIN_MINUTES`, one number each; `median_s` is of those within the last of these."""
 
     outcome: str
-    agent: bool
+    actor: str
     jobs: int
     again: tuple[int, ...]
     median_s: float | None
@@ -33,26 +33,26 @@ class Resubmissions:
 
     def __init__(self) -> None:
         self._submitted = Tally(("same", "submit_s"), {}, split="same", pending_rows=_PENDING_ROWS)
-        keys = ("same", "end_s", "outcome", "agent")
+        keys = ("same", "end_s", "outcome", "actor")
         self._ended = Tally(keys, {"jobs": "sum"}, split="same", pending_rows=_PENDING_ROWS)
 
     def add(self, jobs: pl.DataFrame, scripts: pl.Series) -> None:
-        """Take some jobs with the keys of their scripts: what was submitted, and which came to nothing (`outcome`)."""
+        """Take some jobs with their `outcome` and `actor`, and with the keys of their scripts."""
         same = pl.struct(*_IN_PLACE, scripts.alias("script")).hash().alias("same")
         told = jobs.with_columns(same)
         self._submitted.add(told.filter(pl.col("restarts") == 0).select("same", _instant("submit_s")).unique())
         lost = told.filter(pl.col("outcome").is_in(LOST) & pl.col("end_s").is_not_null())
-        groups = lost.group_by("same", _instant("end_s"), pl.col("outcome").cast(_OUTCOME), "agent")
+        groups = lost.group_by("same", _instant("end_s"), pl.col("outcome").cast(_OUTCOME), "actor")
         self._ended.add(groups.agg(pl.col("array_tasks").sum().clip(upper_bound=MOST).cast(pl.UInt32).alias("jobs")))
 
     def gaps(self) -> list[Gaps]:
-        """Return a row for each outcome and class there was."""
+        """Return a row for each outcome and actor there was."""
         parts = zip(self._submitted.groups(), self._ended.groups(), strict=True)  # each by the same bits of `same`
         found = pl.concat(_followed(submitted, ended) for submitted, ended in parts)
-        groups = found.with_columns(pl.col("outcome").cast(pl.String)).group_by("outcome", "agent")
+        groups = found.with_columns(pl.col("outcome").cast(pl.String)).group_by("outcome", "actor")
         return [
-            _gaps(str(outcome), bool(agent), group)
-            for (outcome, agent), group in sorted(groups, key=lambda each: each[0])
+            _gaps(str(outcome), str(actor), group)
+            for (outcome, actor), group in sorted(groups, key=lambda each: each[0])
         ]
 
 
@@ -66,14 +66,14 @@ def _followed(submitted: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
         allow_exact_matches=False, check_sortedness=False,
     )  # fmt: skip
     gap = pl.col("submit_s").cast(pl.Int64) - pl.col("end_s").cast(pl.Int64)
-    grouped = after.group_by("outcome", "agent", gap.alias("gap_s")).agg(pl.col("jobs").cast(pl.Int64).sum())
-    return grouped.select("outcome", "agent", "gap_s", "jobs")
+    grouped = after.group_by("outcome", "actor", gap.alias("gap_s")).agg(pl.col("jobs").cast(pl.Int64).sum())
+    return grouped.select("outcome", "actor", "gap_s", "jobs")
 
 
-def _gaps(outcome: str, agent: bool, group: pl.DataFrame) -> Gaps:
+def _gaps(outcome: str, actor: str, group: pl.DataFrame) -> Gaps:
     again = tuple(int(group.filter(pl.col("gap_s") <= minutes * 60)["jobs"].sum()) for minutes in WITHIN_MINUTES)
     near = group.filter(pl.col("gap_s") <= WITHIN_MINUTES[-1] * 60).group_by("gap_s").agg(pl.col("jobs").sum())
-    return Gaps(outcome, agent, int(group["jobs"].sum()), again, _median(near.sort("gap_s")))
+    return Gaps(outcome, actor, int(group["jobs"].sum()), again, _median(near.sort("gap_s")))
 
 
 def _median(gaps: pl.DataFrame) -> float | None:
