@@ -11,7 +11,8 @@ _PENDING_ROWS: Final = 500_000
 
 
 class Alike(NamedTuple):
-    """One row of the table: jobs that share their key with a job of another user, the keys, and the most users of one.
+    """One row of the table: jobs that share their key with a job of another user, the keys, the most users of one,
+    and all the users who share any.
 
     `told` are the jobs that have such a key at all.
     """
@@ -21,6 +22,7 @@ class Alike(NamedTuple):
     told: int
     keys: int
     most_users: int
+    users: int
 
 
 class Likeness:
@@ -52,11 +54,13 @@ class Likeness:
 
 def _alike(kind: str, pairs: Tally) -> Alike:
     jobs = told = keys = most = 0
+    sharing: set[int] = set()
     for part in pairs.groups():
         told += int(part["jobs"].cast(pl.Int64).sum())
         of_several = part.group_by("key").agg(pl.col("jobs").cast(pl.Int64).sum(), pl.len().alias("users"))
         of_several = of_several.filter(pl.col("users") > 1)
+        sharing.update(part.join(of_several, on="key", how="semi")["user"].unique())
         jobs += int(of_several["jobs"].sum())
         keys += len(of_several)
         most = max([most, *of_several["users"].top_k(1).to_list()])
-    return Alike(kind, jobs, told, keys, most)
+    return Alike(kind, jobs, told, keys, most, len(sharing))

@@ -8,12 +8,13 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
+from telemetry.engine.gaps import instant, lower_median, next_gaps
+from telemetry.engine.iteration import OUTCOME_NAMES, WITHIN_MINUTES
 from telemetry.engine.tallies import MOST, Tally
 
-WITHIN_MINUTES: Final = (10, 30, 60, 180)  # as the paper cuts experimentation loops
 _PENDING_ROWS: Final = 500_000
 _IN_PLACE: Final = ("user", "job_name", "work_dir")
-LOST: Final = ("cancelled", "failed", "timeout")
+LOST: Final = tuple(OUTCOME_NAMES)
 _OUTCOME: Final = pl.Enum(LOST)
 
 
@@ -40,15 +41,17 @@ class Resubmissions:
         """Take some jobs with their `outcome` and `actor`, and with the keys of their scripts."""
         same = pl.struct(*_IN_PLACE, scripts.alias("script")).hash().alias("same")
         told = jobs.with_columns(same)
-        self._submitted.add(told.filter(pl.col("restarts") == 0).select("same", _instant("submit_s")).unique())
+        self._submitted.add(told.filter(pl.col("restarts") == 0).select("same", instant("submit_s")).unique())
         lost = told.filter(pl.col("outcome").is_in(LOST) & pl.col("end_s").is_not_null())
-        groups = lost.group_by("same", _instant("end_s"), pl.col("outcome").cast(_OUTCOME), "actor")
+        groups = lost.group_by("same", instant("end_s"), pl.col("outcome").cast(_OUTCOME), "actor")
         self._ended.add(groups.agg(pl.col("array_tasks").sum().clip(upper_bound=MOST).cast(pl.UInt32).alias("jobs")))
 
     def gaps(self) -> list[Gaps]:
         """Return a row for each outcome and actor there was."""
-        parts = zip(self._submitted.groups(), self._ended.groups(), strict=True)  # each by the same bits of `same`
-        found = pl.concat(_followed(submitted, ended) for submitted, ended in parts)
+        found = pl.concat(
+            gaps.group_by("outcome", "actor", "gap_s").agg(pl.col("jobs").cast(pl.Int64).sum())
+            for gaps in next_gaps(self._submitted, self._ended)
+        )
         groups = found.with_columns(pl.col("outcome").cast(pl.String)).group_by("outcome", "actor")
         return [
             _gaps(str(outcome), str(actor), group)
@@ -56,33 +59,7 @@ class Resubmissions:
         ]
 
 
-def _followed(submitted: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
-    """Add to each end the seconds to the next later submission of the same; null where there is none.
-
-    Later by a second at least: a job that ends in the second of its own submission does not follow itself.
-    """
-    after = ended.sort("end_s").join_asof(
-        submitted.sort("submit_s"), left_on="end_s", right_on="submit_s", by="same", strategy="forward",
-        allow_exact_matches=False, check_sortedness=False,
-    )  # fmt: skip
-    gap = pl.col("submit_s").cast(pl.Int64) - pl.col("end_s").cast(pl.Int64)
-    grouped = after.group_by("outcome", "actor", gap.alias("gap_s")).agg(pl.col("jobs").cast(pl.Int64).sum())
-    return grouped.select("outcome", "actor", "gap_s", "jobs")
-
-
 def _gaps(outcome: str, actor: str, group: pl.DataFrame) -> Gaps:
     again = tuple(int(group.filter(pl.col("gap_s") <= minutes * 60)["jobs"].sum()) for minutes in WITHIN_MINUTES)
     near = group.filter(pl.col("gap_s") <= WITHIN_MINUTES[-1] * 60).group_by("gap_s").agg(pl.col("jobs").sum())
-    return Gaps(outcome, actor, int(group["jobs"].sum()), again, _median(near.sort("gap_s")))
-
-
-def _median(gaps: pl.DataFrame) -> float | None:
-    """Return the lower median of gaps that come with their counts, in order."""
-    if gaps.is_empty():
-        return None
-    half = (int(gaps["jobs"].sum()) + 1) // 2
-    return float(gaps.filter(pl.col("jobs").cum_sum() >= half)["gap_s"][0])
-
-
-def _instant(name: str) -> pl.Expr:
-    return pl.col(name).cast(pl.UInt32)  # until 2106
+    return Gaps(outcome, actor, int(group["jobs"].sum()), again, lower_median(near))

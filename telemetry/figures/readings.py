@@ -1,9 +1,13 @@
 """Each selector's answer for one scope, read once and shared by every figure that is made of it."""
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from telemetry import selectors
 from telemetry.selectors import Definition, Scope
+
+if TYPE_CHECKING:
+    from telemetry.engine.period_study import Study
 
 
 class Readings:
@@ -51,6 +55,12 @@ class Readings:
     @cached_property
     def ages(self) -> dict[str, selectors.SessionAges]:
         return selectors.session_ages(self.scope)
+
+    @cached_property
+    def study(self) -> "Study":
+        from telemetry.selectors.period_study import study  # columns: nothing that a page loads
+
+        return study(self.scope)
 
     @cached_property
     def gpus(self) -> selectors.GpuSplit:

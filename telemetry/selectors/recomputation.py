@@ -1,19 +1,18 @@
 """The jobs that count in some UTC days, in columns: what the rollups of these days are computed from."""
 
-import io
 from datetime import date
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
-from django.db import connection
 from django.db.models import Q
 
 from telemetry.engine.rollup_columns import JOB_SCHEMA
 from telemetry.engine.usage import DAY_S
 from telemetry.models import Job
 from telemetry.models.jobs import LONG_S
+from telemetry.selectors.job_frames import job_frames
 
-_ROWS_A_FETCH: Final = 5000
+_ROWS_A_FETCH: Final = 10_000
 
 
 def read_jobs(cluster_id: int, lo: int, hi: int) -> pl.DataFrame:
@@ -27,24 +26,8 @@ def read_jobs(cluster_id: int, lo: int, hi: int) -> pl.DataFrame:
     others = jobs.filter(Q(submit__lt=lo) | Q(submit__gte=hi), Q(start__lt=hi) | Q(start=None))
     soon = others.filter(usage_end__gte=lo, usage_end__lt=hi + LONG_S)
     long_after = others.filter(is_long=True, usage_end__gte=hi + LONG_S)
-    return _read(*jobs.filter(submitted).union(soon, long_after, all=True).query.sql_with_params())
-
-
-def _read(sql: str, params: tuple[Any, ...]) -> pl.DataFrame:
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            query = cursor.mogrify(sql, params)
-            with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)") as copy:
-                text = b"".join(copy)
-            if not text:
-                return pl.DataFrame(schema=JOB_SCHEMA)
-            jobs = pl.read_csv(io.BytesIO(text), has_header=False, schema=JOB_SCHEMA)
-            return jobs.with_columns(pl.col(pl.String).fill_null(""))
-        cursor.execute(sql, params)
-        parts = [pl.DataFrame(schema=JOB_SCHEMA)]
-        while rows := cursor.fetchmany(_ROWS_A_FETCH):
-            parts.append(pl.DataFrame(dict(zip(JOB_SCHEMA, zip(*rows, strict=True), strict=True)), schema=JOB_SCHEMA))
-    return pl.concat(parts)
+    found = jobs.filter(submitted).union(soon, long_after, all=True)
+    return pl.concat([pl.DataFrame(schema=JOB_SCHEMA), *job_frames(found, JOB_SCHEMA, rows=_ROWS_A_FETCH)])
 
 
 def epoch_of(day: date) -> int:

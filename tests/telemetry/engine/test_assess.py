@@ -19,10 +19,10 @@ from telemetry.engine.assessment.figures import content_of
 from telemetry.engine.assessment.figures.kinds import Reading
 from telemetry.engine.assessment.frames import Known, Marker
 from telemetry.engine.assessment.seen import Seen
-from telemetry.engine.tallies import Tally
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.records import JobRecord, Rejected, StepSeen
 from telemetry.engine.slurm.sacct_text import SacctReader
+from telemetry.engine.tallies import Tally
 from telemetry.engine.usage import histogram_bucket
 from tests.telemetry.engine.sacct_texts import COLUMNS, NOW_S, many_rows, row, text
 from tests.telemetry.engine.shared import shared_file

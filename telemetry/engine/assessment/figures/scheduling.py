@@ -1,14 +1,19 @@
 """How jobs ended, what they waited for, and what was submitted again (paper §IV-A)."""
 
-from typing import Final
-
 from telemetry.engine import usage
 from telemetry.engine.assessment.figures.kinds import ENDED, LABELS, RAN, Reading, compare, ratio, share_of
 from telemetry.engine.assessment.figures.rhythm import histogram
+from telemetry.engine.iteration import (
+    MEDIAN_WAIT_WORDS,
+    OUTCOME_NAMES,
+    RESUBMITTED,
+    RESUBMITTED_NOTE,
+    RESUBMITTED_OF,
+    RESUBMITTED_WORDS,
+    WITHIN_MINUTES,
+)
 from telemetry.engine.report_content import Column, Figure, Row
-from telemetry.engine.resubmissions import WITHIN_MINUTES, Gaps
-
-_OUTCOMES: Final = {"cancelled": "Cancelled", "failed": "Failed", "timeout": "Timed out"}
+from telemetry.engine.resubmissions import Gaps
 
 
 def figures(reading: Reading) -> list[Figure]:
@@ -45,8 +50,7 @@ def _mean_wait(reading: Reading) -> Figure:
 
 def _median_wait(reading: Reading) -> Figure:
     waits = reading.found.sums.waits
-    definition = "Start minus submit, interpolated inside the bucket of the histogram that holds it."
-    figure = Figure("median-wait", "Median wait", definition, RAN, "s")
+    figure = Figure("median-wait", "Median wait", MEDIAN_WAIT_WORDS, RAN, "s")
     return compare(reading, figure, "Median wait", lambda agent: usage.histogram_median(histogram(waits, agent)), "ran")
 
 
@@ -61,12 +65,8 @@ def _again(reading: Reading) -> Figure:
     jobs, again = sum(one.jobs for one in gaps), sum(one.again[-1] for one in gaps)
     unknown = sum(one.jobs for one in gaps if one.actor == "unknown")
     return Figure(
-        "resubmitted", f"Jobs submitted again within {WITHIN_MINUTES[-1]} minutes",
-        "Jobs that were cancelled, failed or timed out, after whose end the same user submitted the same again: the "
-        "same job name, script and folder. The gap runs from that end to the next submission; its median is of those "
-        f"within {WITHIN_MINUTES[-1]} minutes.",
-        "jobs that were cancelled, failed or timed out", "share", ratio(again, jobs), ratio(unknown, jobs),
-        note="One submission may follow many jobs, as after an array. Changed names or folders are not seen.",
+        "resubmitted", RESUBMITTED, RESUBMITTED_WORDS, RESUBMITTED_OF, "share", ratio(again, jobs),
+        ratio(unknown, jobs), note=RESUBMITTED_NOTE,
         columns=columns, rows=tuple(rows),
     )  # fmt: skip
 
@@ -74,5 +74,5 @@ def _again(reading: Reading) -> Figure:
 def _gap_row(gaps: Gaps) -> Row:
     key, label = LABELS[gaps.actor == "agent"]
     shares = (ratio(count, gaps.jobs) for count in gaps.again)
-    name = f"{_OUTCOMES[gaps.outcome]}, {label[0].lower()}{label[1:]}"
+    name = f"{OUTCOME_NAMES[gaps.outcome]}, {label[0].lower()}{label[1:]}"
     return Row(f"{gaps.outcome}-{key}", name, (gaps.jobs, *shares, gaps.median_s))

@@ -1,0 +1,31 @@
+"""How people and agents repeat work: bounds and words that the monthly report and an assessment have in common."""
+
+from typing import Final
+
+WITHIN_MINUTES: Final = (10, 30, 60, 180)  # as the paper cuts experimentation loops
+OUTCOME_NAMES: Final = {"cancelled": "Cancelled", "failed": "Failed", "timeout": "Timed out"}
+LIKENESS_NAMES: Final = {
+    "command": "Same command", "submit_line": "Same submit line", "script": "Same script name",
+    "template": "Same command but for numbers and folders", "application": "Same application",
+    "work_dir": "Same folder",
+}  # fmt: skip
+
+RESUBMITTED: Final = f"Jobs submitted again within {WITHIN_MINUTES[-1]} minutes"
+RESUBMITTED_WORDS: Final = (
+    "Jobs that were cancelled, failed or timed out, after whose end the same user submitted the same again: the "
+    "same job name, script and folder. The gap runs from that end to the next submission; its median is of those "
+    f"within {WITHIN_MINUTES[-1]} minutes."
+)
+RESUBMITTED_OF: Final = "jobs that were cancelled, failed or timed out"
+RESUBMITTED_NOTE: Final = (
+    "One submission may follow many jobs, as after an array. Changed names or folders are not seen."
+)
+SIMILAR: Final = "Work shared between people"
+SIMILAR_WORDS: Final = (
+    "Jobs that have the same as a job of another user. The rows loosen what “the same” is, from the command that "
+    "was submitted to the program it runs; the folder stands apart. The headline is the application’s share."
+)
+SIMILAR_NOTE: Final = (
+    "Compared are hashes of submit lines and folders; what stands inside a batch script, accounting does not know."
+)
+MEDIAN_WAIT_WORDS: Final = "Start minus submit, interpolated inside the bucket of the histogram that holds it."

@@ -1,0 +1,136 @@
+"""A look at all jobs of a period says what counting them one by one says, in whatever blocks they come."""
+
+from collections import Counter, defaultdict
+from statistics import median_low
+from typing import Any
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from telemetry.engine import usage
+from telemetry.engine.iteration import WITHIN_MINUTES
+from telemetry.engine.period_study import AFTER_S, SCHEMA, PeriodStudy, Study
+from telemetry.engine.similarity import Keys, keys_of
+
+LO, HI = 1_782_864_000, 1_782_950_400  # a day
+LOST = {"CANCELLED": "cancelled", "FAILED": "failed", "OUT_OF_MEMORY": "failed", "TIMEOUT": "timeout"}
+Job = dict[str, Any]
+
+
+@st.composite
+def jobs(draw: st.DrawFn) -> Job:
+    submit = draw(st.integers(LO - 400, HI + AFTER_S - 1))
+    start = draw(st.none() | st.integers(submit, submit + 300))
+    # One that was submitted before the period is there only if it ended within it.
+    earliest = max(start or submit, LO) if submit < LO else (start or submit)
+    ended = st.integers(earliest, earliest + 9000) if submit >= LO else st.integers(earliest, HI - 1)
+    end = draw(ended if submit < LO else st.none() | ended)
+    state = draw(st.sampled_from(["COMPLETED", *LOST])) if end is not None else "RUNNING" if start else "PENDING"
+    script = draw(st.sampled_from(["a.sh", "b.sh 1", "b.sh 2", ""]))
+    return {
+        "user": draw(st.integers(1, 3)), "actor": draw(st.sampled_from(["agent", "human", "unknown"])), "state": state,
+        "submit_s": submit, "start_s": start, "end_s": end, "restarts": draw(st.integers(0, 1)),
+        "array_tasks": draw(st.integers(1, 3)), "job_name": draw(st.sampled_from(["x", "y"])),
+        "work_dir": draw(st.sampled_from(["/w", "/v", ""])), "submit_line": script and f"sbatch {script}",
+    }  # fmt: skip
+
+
+def studied(rows: list[Job], block: int) -> Study:
+    study = PeriodStudy(LO, HI)
+    for first in range(0, len(rows), block):
+        study.add(pl.DataFrame(rows[first : first + block], schema=SCHEMA))
+    return study.finish()
+
+
+def _key(job: Job, kind: str) -> int:
+    return int(getattr(keys_of(job["submit_line"], job["work_dir"]), kind))
+
+
+def _same(job: Job) -> tuple[Any, ...]:
+    return (job["user"], job["job_name"], job["work_dir"], _key(job, "script"))
+
+
+def _within(at: int | None) -> bool:
+    return at is not None and LO <= at < HI
+
+
+@settings(max_examples=20)
+@given(st.lists(jobs(), min_size=1, max_size=25), st.integers(1, 25), st.randoms())
+def test_blocks_and_order_change_nothing(rows: list[Job], block: int, random: Any) -> None:
+    found = studied(rows, len(rows))
+    random.shuffle(rows)
+    assert studied(rows, block) == found
+
+
+@settings(max_examples=20)
+@given(st.lists(jobs(), min_size=1, max_size=25))
+def test_jobs_are_alike_as_their_keys_are(rows: list[Job]) -> None:
+    found = studied(rows, 10)
+    submitted = [job for job in rows if _within(job["submit_s"])]
+    assert found.submitted == sum(job["array_tasks"] for job in submitted)
+    for one in found.alike:
+        users: dict[int, set[int]] = defaultdict(set)
+        tasks: Counter[int] = Counter()
+        for job in submitted:
+            if key := _key(job, one.kind):
+                users[key].add(job["user"])
+                tasks[key] += job["array_tasks"]
+        shared = [key for key, who in users.items() if len(who) > 1]
+        sharing = set().union(*(users[key] for key in shared))
+        assert (one.jobs, one.told, one.keys) == (sum(tasks[key] for key in shared), tasks.total(), len(shared))
+        assert (one.most_users, one.users) == (max((len(users[key]) for key in shared), default=0), len(sharing))
+    assert [one.kind for one in found.alike] == list(Keys._fields)
+
+
+@settings(max_examples=20)
+@given(st.lists(jobs(), min_size=1, max_size=25))
+def test_what_came_to_nothing_is_followed_by_the_next_of_the_same(rows: list[Job]) -> None:
+    begun = [(_same(job), job["submit_s"]) for job in rows if not job["restarts"]]
+    gaps: dict[tuple[str, str], list[int | None]] = defaultdict(list)
+    for job in rows:
+        if job["state"] in LOST and _within(job["end_s"]):
+            later = [at - job["end_s"] for same, at in begun if same == _same(job) and at > job["end_s"]]
+            gaps[LOST[job["state"]], job["actor"]] += [min(later, default=None)] * job["array_tasks"]
+    found = {(one.outcome, one.actor): one for one in studied(rows, 10).gaps}
+    assert found.keys() == gaps.keys()
+    for key, expected in gaps.items():
+        near = [gap for gap in expected if gap is not None and gap <= AFTER_S]
+        again = tuple(sum(gap <= minutes * 60 for gap in near) for minutes in WITHIN_MINUTES)
+        assert (found[key].jobs, found[key].again) == (len(expected), again)
+        assert found[key].median_s == (median_low(near) if near else None)
+
+
+@settings(max_examples=20)
+@given(st.lists(jobs(), min_size=1, max_size=25))
+def test_who_cancelled_acts_again(rows: list[Job]) -> None:
+    cancelled = {(job["user"], job["end_s"], job["actor"]) for job in rows if job["state"] == "CANCELLED"}
+    acts = {(job["user"], job["submit_s"]) for job in rows if not job["restarts"]}
+    acts |= {(user, at) for user, at, _ in cancelled}
+    pauses: dict[str, list[int | None]] = defaultdict(list)
+    for user, at, actor in cancelled:
+        if _within(at):
+            pauses[actor].append(min((then - at for who, then in acts if who == user and then > at), default=None))
+    found = {one.actor: one for one in studied(rows, 10).pauses}
+    assert found.keys() == pauses.keys()
+    for actor, expected in pauses.items():
+        followed = [pause for pause in expected if pause is not None]
+        assert (found[actor].cancellations, found[actor].followed) == (len(expected), len(followed))
+        assert found[actor].median_s == (median_low(followed) if followed else None)
+
+
+@settings(max_examples=20)
+@given(st.lists(jobs(), min_size=1, max_size=25))
+def test_waits_are_of_jobs_that_ended_after_having_started(rows: list[Job]) -> None:
+    counts: dict[str, list[int]] = defaultdict(lambda: [0] * usage.RUNTIME_BUCKETS)
+    for job in rows:
+        if _within(job["end_s"]) and job["start_s"] is not None:
+            counts[job["actor"]][usage.histogram_bucket(job["start_s"] - job["submit_s"])] += job["array_tasks"]
+    found = studied(rows, 10).waits
+    assert found.keys() == counts.keys()
+    for actor, of_actor in counts.items():
+        assert (found[actor].jobs, found[actor].median_s) == (sum(of_actor), usage.histogram_median(of_actor))
+
+
+def test_no_jobs_say_nothing() -> None:
+    assert PeriodStudy(LO, HI).finish() == Study(0, (), (), (), {})

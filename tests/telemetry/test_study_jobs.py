@@ -1,0 +1,94 @@
+"""The look at all jobs of a month takes in what belongs to it, and its figures say what was found."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from principals.actors import SYSTEM_ACTOR
+from telemetry.engine.period_study import AFTER_S
+from telemetry.figures import Readings, measure
+from telemetry.models import Job
+from telemetry.selectors import Period, Scope
+from telemetry.selectors.period_study import study
+from tests import factories
+from tests.telemetry.facility import HOUR, Facility, make_facility
+from tests.telemetry.job_rows import DAY_0, make_job
+
+pytestmark = pytest.mark.django_db
+JULY = Period.month(2026, 7)
+DAY_S = 86_400
+ODD = 'sbatch "two\nlines", a|b \U0001f680 \\N \u202etxt'
+
+
+@pytest.fixture
+def facility(db: None) -> Facility:
+    return make_facility()
+
+
+@pytest.fixture
+def scope(facility: Facility) -> Scope:
+    return Scope(actor=SYSTEM_ACTOR, cluster=facility.cluster, period=JULY)
+
+
+def test_a_month_is_read_whole_and_nothing_else_in_one_query(facility: Facility, scope: Scope) -> None:
+    user = facility.users[0]
+    june, august = DAY_0 - HOUR, DAY_0 + 31 * DAY_S
+    make_job(user, facility.big, submit=june, start=june, end=DAY_0 + 10, state="FAILED", job_name="j", actor="agent")
+    make_job(user, facility.big, submit=june, start=june, end=DAY_0 - 1, state="FAILED", job_name="j", actor="agent")
+    make_job(user, facility.big, submit=DAY_0 + 40, job_name="j", actor="agent")
+    make_job(user, facility.big, submit=august - 9, start=august - 8, end=august - 5, state="TIMEOUT", job_name="k")
+    make_job(user, facility.big, submit=august + 5, start=august + 6, end=august + 9, state="TIMEOUT", job_name="k")
+    make_job(user, facility.big, submit=august + AFTER_S, job_name="k")
+    other = factories.make_cluster_user(factories.make_cluster("birch"), factories.make_user())
+    make_job(other, facility.big, submit=DAY_0 + 5, start=DAY_0 + 6, end=DAY_0 + 7, state="CANCELLED")
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        found = study(scope)
+    assert len(queries) <= 1
+    assert found.submitted == 24 + 2
+    failed, timeout = (next(one for one in found.gaps if one.outcome == name) for name in ("failed", "timeout"))
+    assert (failed.jobs, failed.again, failed.median_s) == (1, (1, 1, 1, 1), 30)
+    assert (timeout.jobs, timeout.again, timeout.median_s) == (1, (1, 1, 1, 1), 10)
+    assert sum(one.cancellations for one in found.pauses) == 1  # eight jobs, two of them cancelled in one second
+
+
+def test_any_text_is_compared(facility: Facility, scope: Scope) -> None:
+    for user in facility.users[:6]:
+        make_job(user, facility.big, submit=DAY_0, submit_line=ODD, work_dir='/a "b",\n/c')
+    make_job(facility.users[0], facility.big, submit=DAY_0, submit_line="sbatch --wrap hostname")
+    rows = {row.key: row for row in measure("similar-jobs", Readings(scope)).rows}  # type: ignore[union-attr]
+    assert rows["submit_line"].values == (6, 6 / 31, 1, 6)
+    assert rows["work_dir"].values == (6, 6 / 31, 1, 6)
+
+
+def test_what_few_people_share_is_left_out(facility: Facility, scope: Scope) -> None:
+    for user in facility.users[:4]:
+        make_job(user, facility.big, submit=DAY_0, submit_line="sbatch secret.sh")
+    found = measure("similar-jobs", Readings(scope))
+    assert found is not None and found.value is None
+    assert {row.key: row.values for row in found.rows}["script"] == (None, None, None, None)
+    assert "fewer than 5 people" in found.note
+
+
+def test_figures_say_what_was_found(facility: Facility, scope: Scope) -> None:
+    user = facility.users[0]
+    make_job(user, facility.big, submit=DAY_0 + 16 * HOUR + 100, actor="agent")
+    readings = Readings(scope)
+    wait = measure("median-wait", readings)
+    assert wait is not None and [row.values[1] for row in wait.rows] == [12, 8, 4]
+    pause = measure("cancel-gap", readings)
+    assert pause is not None and pause.value == 10 * HOUR - 40  # from 02:00:40 in New York to the noon's submission
+    assert pause.rows[0].values == (10 * HOUR - 40, 1, 1.0)
+    again = measure("resubmitted", readings)
+    assert again is not None and again.value == 0.0
+    assert [row.label for row in again.rows] == ["Cancelled, agents"]
+    assert again.rows[0].query == {"actor": "agent", "state": "CANCELLED"}
+
+
+def test_a_month_without_jobs_says_nothing(scope: Scope) -> None:
+    empty = Readings(Scope(actor=SYSTEM_ACTOR, cluster=scope.cluster, period=Period.month(2025, 7)))
+    assert Job.objects.exists()
+    for key in ("median-wait", "cancel-gap", "resubmitted", "similar-jobs"):
+        found = measure(key, empty)
+        assert found is not None and found.value is None
