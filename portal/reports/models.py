@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from portal.core import audit, clock
 from principals.actors import Actor
-from principals.models import Cluster
+from principals.models import Cluster, User
 from telemetry.selectors import Period
 
 
@@ -48,6 +48,7 @@ class Report(models.Model):
     digest = models.CharField(max_length=64)
     built = models.DateTimeField(default=clock.now)
     built_by = models.CharField(max_length=150)
+    generation = models.BigIntegerField(default=0, db_default=0)  # of the cluster's data that it was measured on
     published = models.DateTimeField(null=True, blank=True)
     published_by = models.CharField(max_length=150, default="", blank=True)
 
@@ -85,3 +86,34 @@ class Report(models.Model):
     def is_intact(self) -> bool:
         """Whether the content still is what its digest was taken of."""
         return digest_of(self.content) == self.digest
+
+
+class Drafting(models.Model):
+    """A month that somebody wants drafted; the row goes when it is. `fault` says why the last try came to nothing.
+
+    `asked_by` is null for what the calendar asks for.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    month = models.DateField()  # its first day
+    asked = models.DateTimeField()
+    asked_by = models.ForeignKey(User, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    fault = models.CharField(max_length=500, default="", blank=True)
+
+    class Meta:
+        ordering = ["-month", "cluster"]
+        constraints = [models.UniqueConstraint(fields=["cluster", "month"], name="reports_drafting_month")]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.month:%Y-%m}"
+
+    @property
+    def headline(self) -> str:
+        """What is going on, in one sentence."""
+        what = f"{self.month:%B %Y} of {self.cluster}"
+        return f"{what} could not be drafted." if self.fault else f"{what} is being drafted."
+
+    @property
+    def period(self) -> Period:
+        """The month."""
+        return Period.month(self.month.year, self.month.month)

@@ -1,6 +1,5 @@
 """Drafting, publishing and superseding monthly reports."""
 
-from datetime import date
 from typing import Any
 
 from django.db import transaction
@@ -24,14 +23,17 @@ def current_content(*, actor: Actor, cluster: Cluster, period: Period, fresh: bo
     if published is not None and not fresh:
         content: dict[str, Any] = published.content
         return content
-    return _measure(actor, cluster, period)
+    return _measure(actor, cluster, period)[0]
 
 
 def build_draft(*, actor: Actor, cluster: Cluster, period: Period) -> Report:
     """Draft a month's report, or bring its draft up to date."""
     permissions.require(actor, "facility.run")
-    content = _measure(actor, cluster, period)
-    built = {"content": content, "digest": digest_of(content), "built": clock.now(), "built_by": actor.ref.label}
+    content, generation = _measure(actor, cluster, period)
+    built = {
+        "content": content, "digest": digest_of(content), "generation": generation, "built": clock.now(),
+        "built_by": actor.ref.label,
+    }  # fmt: skip
     versions = Report.objects.filter(cluster=cluster, month=period.first)
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # one draft a month
@@ -77,21 +79,12 @@ def supersede(*, actor: Actor, report: Report, reason: str) -> Report:
     return report
 
 
-def draft_last_month(*, actor: Actor, today: date) -> int:
-    """Draft the month before `today` for every cluster that has nothing published of it; return how many."""
-    period = Period.month(today.year, today.month).previous()
-    published = Report.objects.filter(month=period.first, state=Report.State.PUBLISHED).values("cluster_id")
-    clusters = list(Cluster.objects.exclude(pk__in=published))
-    for cluster in clusters:
-        build_draft(actor=actor, cluster=cluster, period=period)
-    return len(clusters)
-
-
-def _measure(actor: Actor, cluster: Cluster, period: Period) -> dict[str, Any]:
+def _measure(actor: Actor, cluster: Cluster, period: Period) -> tuple[dict[str, Any], int]:
     if not telemetry_services.catch_up(cluster=cluster):
         raise Conflict("The rollups are being recomputed.", code="rollups_busy", retry_after_s=60,
                        remedy="Try again in a minute.")  # fmt: skip
-    return monthly.build(Scope(actor=actor, cluster=cluster, period=period)).as_json()
+    generation = telemetry_services.generation_of(cluster)  # before measuring: what changes meanwhile makes it old
+    return monthly.build(Scope(actor=actor, cluster=cluster, period=period)).as_json(), generation
 
 
 def _require_draft(report: Report, digest: str) -> None:

@@ -1,13 +1,25 @@
-"""Celery edge of the reports."""
+"""Celery edge of the reports: hints at work that stands in rows."""
 
 from celery import shared_task
 
 from portal.core import clock
-from portal.reports import services
+from portal.reports import drafting
 from principals.actors import SYSTEM_ACTOR
 
 
 @shared_task
+def draft(drafting_id: int) -> bool:
+    """Draft a month that was asked for."""
+    return drafting.work_off(drafting_id)
+
+
+@shared_task
+def sweep_drafts() -> int:
+    """Send again the months that nobody drafts."""
+    return drafting.sweep()
+
+
+@shared_task
 def draft_last_month() -> int:
-    """Draft last month's report of every cluster."""
-    return services.draft_last_month(actor=SYSTEM_ACTOR, today=clock.now().date())
+    """Ask for last month's report of every cluster."""
+    return drafting.ask_for_last_month(actor=SYSTEM_ACTOR, today=clock.now().date())

@@ -8,12 +8,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from portal.core import clock
 from portal.core.errors import NotFound
-from portal.reports import pages, services
-from portal.reports.models import Report
+from portal.reports import drafting, pages, services
+from portal.reports.models import Drafting, Report
 from principals import permissions
 from principals.models import Cluster
 from principals.web import PageRequest, page
 from telemetry.selectors import Period
+from telemetry.services import generation_of
 
 SHOWN = 200
 
@@ -39,6 +40,7 @@ def report_list(request: PageRequest) -> HttpResponse:
         "total": reports.count(),
         "clusters": Cluster.objects.order_by("name") if staff else [],
         "month": f"{last_month.first:%Y-%m}",
+        "drafting": Drafting.objects.select_related("cluster", "asked_by") if staff else [],
     }
     return render(request, "reports/list.html", context)
 
@@ -59,6 +61,7 @@ def report(request: PageRequest, cluster: str, month: str) -> HttpResponse:
         "report": found,
         "versions": versions,
         "may_run": permissions.can(request.actor, "facility.run"),
+        "is_behind": request.actor.sees_facility and generation_of(found.cluster) != found.generation,
     }
     return render(request, "reports/monthly.html", context)
 
@@ -75,9 +78,9 @@ def draft(request: PageRequest) -> HttpResponse:
     permissions.require(request.actor, "facility.run")
     cluster = get_object_or_404(Cluster.objects.named(request.POST.get("cluster", "")))
     period = Period.parse_month(request.POST.get("month", ""))
-    made = services.build_draft(actor=request.actor, cluster=cluster, period=period)
-    messages.success(request, f"The draft of {made.month:%B %Y} holds the figures of this minute.")
-    return redirect(f"{made.get_absolute_url()}?version={made.version}")
+    asked = drafting.ask_for_draft(actor=request.actor, cluster=cluster, period=period)
+    messages.success(request, f"{asked.month:%B %Y} is being drafted: every job of it is looked at.")
+    return redirect("reports")
 
 
 @require_POST

@@ -11,10 +11,11 @@ from telemetry.models.ingest import (
 )
 from telemetry.models.inventory import InventoryReading, Node, Partition, Qos
 from telemetry.models.jobs import Actor, Job, JobState, PendingAttribution
-from telemetry.models.rollups import RollupDay, RollupDirty, RollupHour, RollupRuntime
+from telemetry.models.rollups import DataGeneration, RollupDay, RollupDirty, RollupHour, RollupRuntime
 
 __all__ = [
     "Actor",
+    "DataGeneration",
     "IngestBatch",
     "IngestPayload",
     "IngestSource",

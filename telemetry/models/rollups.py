@@ -131,3 +131,13 @@ class RollupDirty(models.Model):
 
     def __str__(self) -> str:
         return f"{self.day} {self.cluster_user_id}"
+
+
+class DataGeneration(models.Model):
+    """How often the data of a cluster changed that reports are made from: rollups, sessions, readings of GPUs."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="+")
+    number = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id}: {self.number}"

@@ -1,6 +1,7 @@
 """Verbs of `telemetry`, called through this module: `telemetry_services.ingest_file(actor=…, …)`."""
 
 from telemetry.services.attribution import sweep_attributions
+from telemetry.services.generations import generation_of
 from telemetry.services.gpu import (
     FileSummary,
     GpuOutcome,
@@ -48,6 +49,7 @@ __all__ = [
     "describe_others",
     "expect_source",
     "feed_cluster",
+    "generation_of",
     "hold_reader",
     "import_gpu_file",
     "ingest_file",

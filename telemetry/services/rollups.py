@@ -20,6 +20,7 @@ from principals.models import Cluster
 from telemetry.engine.usage import DAY_S
 from telemetry.models import RollupDay, RollupDirty, RollupHour, RollupRuntime
 from telemetry.services import job_indexes
+from telemetry.services.generations import start_generation
 
 if TYPE_CHECKING:
     import polars as pl
@@ -150,6 +151,7 @@ def _replace(cluster: Cluster, holder: str, marks: Sequence[RollupDirty], part: 
     for mark in taken:
         users[mark.day].append(mark.cluster_user_id)
     _replace_days(cluster, users, part)
+    start_generation(cluster)
     RollupHour.objects.filter(cluster=cluster, hour__gte=part.lo, hour__lt=part.hi).delete()
     hours = part.hours.insert_column(0, _same(cluster.pk, part.hours))
     _insert(RollupHour, hours)

@@ -1,6 +1,5 @@
 """A draft follows the data; what is published stays as it was read."""
 
-from datetime import date
 from typing import Any
 
 import pytest
@@ -10,8 +9,6 @@ from portal.core.errors import Conflict, NotAllowed
 from portal.core.models import AuditEvent
 from portal.reports import services
 from portal.reports.models import Report
-from portal.reports.tasks import draft_last_month
-from principals.actors import SYSTEM_ACTOR
 from telemetry.selectors import Period
 from tests import factories
 from tests.conftest import Cast, sign_in
@@ -129,27 +126,11 @@ def test_people_read_what_is_published_and_no_drafts(cast: Cast, staff: Any, dra
     assert Report.objects.visible_to(actor).exists()
 
 
-def test_the_first_of_the_month_drafts_the_last(cast: Cast) -> None:
-    with time_machine.travel(AUGUST_1, tick=False):
-        assert draft_last_month() == 1
-        assert draft_last_month() == 1
-    report = Report.objects.get()
-    assert (report.month, report.state, report.built_by) == (date(2026, 7, 1), "draft", "gatehouse")
-
-
-def test_nothing_is_drafted_over_what_is_published(staff: Any, draft: Report) -> None:
-    publish(staff, draft)
-    assert services.draft_last_month(actor=SYSTEM_ACTOR, today=date(2026, 8, 1)) == 0
-
-
-def test_staff_draft_read_and_publish_in_the_browser(cast: Cast) -> None:
-    make_job(cast.cluster.cluster_users.first(), cast.lab, submit=DAY_0)
+def test_staff_read_and_publish_in_the_browser(cast: Cast, draft: Report) -> None:
     with time_machine.travel(AUGUST_1, tick=False):
         browser = sign_in(cast.staff)
-        page = browser.post("/reports/draft/", {"cluster": "aster", "month": "2026-07"}, follow=True)
-        digest = Report.objects.get().digest
-        assert digest in page.content.decode()
-        page = browser.post("/reports/aster/2026-07/publish/", {"digest": digest}, follow=True)
+        assert draft.digest in browser.get(draft.get_absolute_url()).content.decode()
+        page = browser.post("/reports/aster/2026-07/publish/", {"digest": draft.digest}, follow=True)
         assert page.status_code == 200
         assert b"Published" in page.content
         assert b'name="digest"' not in page.content

@@ -8,6 +8,7 @@ from principals.models import Cluster
 from telemetry.engine.accelerators import ACCELERATORS, Accelerator, identify, smallest_of
 from telemetry.engine.gpu_use import GpuReading, find_fit, sum_up
 from telemetry.models import Job, JobGpu, JobGpuUse, Node
+from telemetry.services.generations import start_generation
 
 CLOCKS_DIFFER_S: Final = 300
 _MADE: Final = [each.name for each in JobGpuUse._meta.fields if each.name != "job"]
@@ -41,7 +42,7 @@ class JobFinder:
 
 
 def sum_up_jobs(cluster: Cluster, rows: Iterable[JobGpu]) -> None:
-    """Make the rows of jobs anew from all their readings, in the caller's transaction: three queries."""
+    """Make the rows of jobs anew from all their readings, in the caller's transaction: four queries."""
     gpus: dict[int, list[JobGpu]] = defaultdict(list)
     for row in rows:
         if row.job_id is not None:
@@ -54,6 +55,7 @@ def sum_up_jobs(cluster: Cluster, rows: Iterable[JobGpu]) -> None:
         [_use_of(job_id, own, extras.get(job_id, {}), among) for job_id, own in gpus.items()],
         update_conflicts=True, unique_fields=["job"], update_fields=_MADE,
     )  # fmt: skip
+    start_generation(cluster)
 
 
 def accelerators_of(cluster: Cluster) -> list[Accelerator]:
