@@ -102,6 +102,22 @@ def test_the_sweep_leaves_a_load_that_goes_on_alone(cluster: Cluster) -> None:
 
 
 @on_postgresql
+def test_a_run_after_a_killed_one_builds_them_where_no_worker_runs(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop()
+    killed = load(cluster, leased_until=clock.now() + timedelta(seconds=30))
+
+    def lapse(_: float) -> None:
+        IngestBatch.objects.filter(pk=killed.pk).update(leased_until=clock.now() - timedelta(seconds=1))
+
+    monkeypatch.setattr("telemetry.services.rollups.time.sleep", lapse)
+    assert counts(ingest(cluster, many(300))) == {"created": 300}
+    assert not missing()
+    assert RollupDay.objects.exists()
+
+
+@on_postgresql
 def test_one_builds_at_a_time_and_who_is_killed_holds_nobody_up() -> None:
     drop()
     other = connection.copy()
