@@ -2,9 +2,10 @@
 
 import re
 
-# Names that end like a secret and are none: vocabulary of language models, of databases and of builds.
+# Whole words before "token" or "key" that make it no secret: vocabulary of language models, of databases and of builds.
+# A word that only ends so (ADMIN_, SESSION_, LOGIN_) does not.
 _SAFE_PREFIX = re.compile(
-    r"(?:max|min|num|n|total|pad|eos|bos|sep|cls|unk|mask|stop|next|last|first|new|per|special|image|audio|prompt"
+    r"(?<![A-Za-z])(?:max|min|num|n|total|pad|eos|bos|sep|cls|unk|mask|stop|next|last|first|new|per|special|image|audio|prompt"
     r"|added|each|public|pub|primary|foreign|sort|partition|host|cache|hash|dict|map|group|index|idempotency|ssh"
     r"|batch|feature|label|column|row|lookup|registry)s?[._ -]?\Z",
     re.I,
@@ -56,7 +57,8 @@ def is_plausible_named_value(*, prefix: str, name: str, operator: str, value: st
     token or key may not. After a colon or a blank, prose is as likely as a value, so that a bare lower-case
     word is not taken for one.
     """
-    if not is_plausible_value(value) or _SAFE_PREFIX.search(prefix) is not None:
+    may_be_harmless = name.lower() in ("token", "key")
+    if not is_plausible_value(value) or (may_be_harmless and _SAFE_PREFIX.search(prefix) is not None):
         return False
     if _is_reference(value) and _AWS_SECRET.fullmatch(value) is None:
         return False

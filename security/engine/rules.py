@@ -52,7 +52,7 @@ SHAPES = (
     _shape("anthropic_key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{20,}"),
     _shape("openai_key", "sk-", r"sk-(?!ant-)(?:proj-|svcacct-|admin-)?(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}"),
     _shape("google_key", "aiza", r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
-    _shape("huggingface_token", "hf_", r"hf_[A-Za-z]{30,}(?![A-Za-z0-9_])"),
+    _shape("huggingface_token", "hf_", r"hf_(?:[A-Za-z]{30,}|[A-Za-z0-9]{34})(?![A-Za-z0-9_])"),
     _shape("slack_token", "xox", r"xox[abeprs]-[A-Za-z0-9-]{10,}"),
     _shape("ngc_key", "nvapi-", r"nvapi-[A-Za-z0-9_-]{40,}"),
     _shape("npm_token", "npm_", r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
@@ -125,7 +125,7 @@ NAMED = (
         "name:option",
         "secret",
         _WORDS,
-        re.compile(rf"(?:(?<=\s)|^)--?[\w.-]*?{_NAME}(?P<op>\s+)(?!-){_value('v')}", re.I),
+        re.compile(rf"(?<![\w.-])--?[\w.-]*?{_NAME}(?P<op>\s+)(?!-){_value('v')}", re.I),
         _named,
     ),
     Rule(

@@ -5,15 +5,17 @@ what is known. Should the load be killed, the sweep of ingest batches builds wha
 """
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from django.db import connection, models, transaction
 
-from portal.core import clock, leases
+from portal.core import clock
 from telemetry.models import IngestBatch, Job
 
 FROM_BYTES: Final = 64 * 1024 * 1024  # of sacct text: some 200,000 jobs; for fewer it does not pay
-_LEASE: Final = "job-indexes"
+_BUILDING: Final = 0x6A6F6273  # the key of the lock that says that somebody builds
 _SORT_MEMORY: Final = "256MB"
 _log = logging.getLogger(__name__)
 
@@ -35,8 +37,8 @@ def build_missing() -> int:
     """
     if connection.vendor != "postgresql" or not _indexes(missing=True) or is_loading():
         return 0
-    with leases.held(_LEASE, seconds=leases.LONGEST.total_seconds()) as holder:
-        missing = _indexes(missing=True) if holder else []
+    with _alone() as alone:
+        missing = _indexes(missing=True) if alone else []
         for index in missing:
             _log.info("Building the index %s of jobs.", index.name)
             with transaction.atomic():
@@ -56,6 +58,23 @@ def is_loading() -> bool:
         state=IngestBatch.State.RUNNING, leased_until__gte=clock.now(), bytes_total__gte=FROM_BYTES
     )
     return connection.vendor == "postgresql" and large.exists() and bool(_indexes(missing=True))
+
+
+@contextmanager
+def _alone() -> Iterator[bool]:
+    """Say whether nobody else builds, to the end of a block.
+
+    A lock of the server's, no lease: it ends with whoever holds it, and however long an index takes, not before.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_BUILDING])
+        alone = bool(cursor.fetchone()[0])
+    try:
+        yield alone
+    finally:
+        if alone:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_BUILDING])
 
 
 def _indexes(*, missing: bool) -> list[models.Index]:

@@ -73,11 +73,13 @@ def refresh(*, cluster: Cluster | None = None, limit: int = REFRESH_LIMIT) -> in
 def catch_up(*, cluster: Cluster, patience_s: float = 60) -> bool:
     """Refresh until nothing of a cluster is marked; say whether that was reached within `patience_s`.
 
-    Waits where another process holds the lease: it does the same work. Errors: `Stopping`.
+    Waits where another process holds the lease: it does the same work. Indexes of jobs that a killed load left out are
+    built first, for there may be no worker that does. Errors: `Stopping`.
     """
     deadline = time.monotonic() + patience_s
     while RollupDirty.objects.filter(cluster=cluster).exists():
         stopping.check()
+        job_indexes.build_missing()
         if not refresh(cluster=cluster):
             if time.monotonic() > deadline:
                 return False

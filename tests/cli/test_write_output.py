@@ -1,6 +1,7 @@
-"""A command whose output cannot be written ends in a sentence or in silence, never in a traceback."""
+"""A command that cannot write, or has no database, ends in a sentence or in silence, never in a traceback."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -40,3 +41,16 @@ def test_a_full_disk_is_one_clear_sentence(command: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         said = "Error: the output cannot be written: No space left on device.\n"
         assert ended(command, full.fileno()) == (1, said)
+
+
+def test_a_database_that_does_not_answer_is_one_clear_sentence(tmp_path: Path) -> None:
+    with socket.socket() as taken:  # bound, and never listening
+        taken.bind(("127.0.0.1", 0))
+        url = f"postgres://somebody@127.0.0.1:{taken.getsockname()[1]}/gatehouse"
+        ran = subprocess.run(
+            [sys.executable, "manage.py", "usage", "--cluster", "aster"], cwd=ROOT, capture_output=True, text=True,
+            env=os.environ | {"DATABASE_URL": url, "GATEHOUSE_DATA": str(tmp_path), "GATEHOUSE_PROFILE": "embedded"},
+        )  # fmt: skip
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
+    assert ran.stderr.startswith("Error: the database failed: connection failed")

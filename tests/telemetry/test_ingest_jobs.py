@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from principals.models import Cluster, ServiceAccount, SlurmAccount
 from telemetry import services
 from telemetry.engine.slurm.records import JobRecord
 from telemetry.models import IngestBatch, IngestSource, Job, QuarantinedRow, RollupDay, RollupDirty
+from telemetry.services.ingest import running
 from tests import factories
 from tests.conftest import SHARED_DATA
 from tests.telemetry.engine.test_read_xdmod import GOOD as XDMOD
@@ -47,6 +49,36 @@ def test_the_reference_log_comes_in_whole_and_a_second_time_changes_nothing(caps
     job = Job.objects.select_related("lab", "account").get(raw_id=163485)
     assert (job.lab.name, job.account and job.account.name) == ("chaff", "chaff")
     assert "known already 4285" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", [True, False], ids=["in columns", "row by row"])
+def test_a_file_that_becomes_shorter_while_it_is_read_does_not_pass_for_whole(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: bool
+) -> None:
+    monkeypatch.setattr(running, "MANY_BYTES", 0 if columns else 10**9)
+    monkeypatch.setattr(running, "BLOCK_ROWS", {"sqlite": 2500, "postgresql": 2500})
+    path, body = tmp_path / "jobs.sacct", many(9000)
+    path.write_bytes(body)
+    cut: list[int] = []
+
+    def shorten(_: object) -> None:
+        if not cut:
+            os.truncate(path, len(body) - 1000)
+            cut.append(1)
+
+    def load() -> IngestBatch:
+        with path.open("rb") as stream:
+            return services.ingest_file(
+                actor=SYSTEM_ACTOR, cluster=cluster, stream=stream, format="sacct", progress=shorten
+            )
+
+    first = load()
+    assert (first.state, "became shorter" in first.error) == (IngestBatch.State.FAILED, True)
+    assert 0 < Job.objects.count() < 9000
+    path.write_bytes(body)
+    assert load().state == IngestBatch.State.DONE
+    assert Job.objects.count() == 9000
+    assert not QuarantinedRow.objects.exists()
 
 
 @pytest.mark.shared_data

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from portal.core import clock, leases
+from portal.core import clock
 from principals.models import Cluster
 from telemetry import services
 from telemetry.models import IngestBatch, Job, RollupDay
@@ -102,10 +102,34 @@ def test_the_sweep_leaves_a_load_that_goes_on_alone(cluster: Cluster) -> None:
 
 
 @on_postgresql
-def test_one_builds_at_a_time() -> None:
+def test_a_run_after_a_killed_one_builds_them_where_no_worker_runs(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drop()
-    assert leases.take("job-indexes", "somebody else", seconds=60)
-    assert build_job_indexes() == 0
+    killed = load(cluster, leased_until=clock.now() + timedelta(seconds=30))
+
+    def lapse(_: float) -> None:
+        IngestBatch.objects.filter(pk=killed.pk).update(leased_until=clock.now() - timedelta(seconds=1))
+
+    monkeypatch.setattr("telemetry.services.rollups.time.sleep", lapse)
+    assert counts(ingest(cluster, many(300))) == {"created": 300}
+    assert not missing()
+    assert RollupDay.objects.exists()
+
+
+@on_postgresql
+def test_one_builds_at_a_time_and_who_is_killed_holds_nobody_up() -> None:
+    drop()
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s)", [job_indexes._BUILDING])
+        assert build_job_indexes() == 0
+        with connection.cursor() as cursor:  # as the server does with a connection whose process is gone
+            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [other.connection.info.backend_pid])
+        assert build_job_indexes() == len(Job._meta.indexes)
+    finally:
+        other.close()
 
 
 def test_with_all_indexes_there_is_nothing_to_build() -> None:

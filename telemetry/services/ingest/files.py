@@ -1,8 +1,9 @@
 """Ingest in the caller's process: a file or stream of the command, records of a reader or a simulator."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from io import SEEK_END
 from typing import BinaryIO, Final
 
 from django.db import DatabaseError
@@ -18,7 +19,7 @@ from telemetry.models import IngestBatch
 from telemetry.services import job_indexes
 from telemetry.services.ingest import batches
 from telemetry.services.ingest.feed import Feed
-from telemetry.services.ingest.reading import FORMATS, RECORDS, cut_records
+from telemetry.services.ingest.reading import FORMATS, RECORDS, Chunk, cut_records
 from telemetry.services.ingest.running import Report, read_chunks, run_feed
 
 _READ_BYTES: Final = 1024 * 1024
@@ -60,6 +61,8 @@ def ingest_file(
     try:
         # What can be measured is a file; a pipe may wait for its writer.
         chunks = read_chunks(batch, stream, now_s=clock.now_s())
+        if size is not None:
+            chunks = _while_whole(chunks, stream, size)
         run_feed(feed, chunks, actor.ref, progress, ahead=size is not None)
     except FormatError as error:
         batches.fail_batch(batch, feed.lease, actor.ref, str(error))
@@ -107,6 +110,22 @@ def _note_interruption(feed: Feed, actor: Actor, error: BaseException) -> None:
     batches.fail_batch(batch, feed.lease, actor.ref, text)
     if not isinstance(error, DatabaseError):
         job_indexes.build_missing()
+
+
+def _while_whole(chunks: Iterable[Chunk], stream: BinaryIO, size: int) -> Iterator[Chunk]:
+    """Yield the chunks of a file of some size; `FormatError` once it is shorter than when it was measured.
+
+    Half a file would otherwise pass for one that was read whole. The chunk in which it broke off is not yielded, so
+    that the same file, whole again, goes on at the begin of a line.
+    """
+    for chunk in chunks:
+        place = stream.tell()
+        left = stream.seek(0, SEEK_END)
+        if left < size:
+            detail = f"The file became shorter while it was read: {left} bytes of {size} are left."
+            raise FormatError("file_changed", detail, remedy="Run the same command again once it is whole.")
+        stream.seek(place)
+        yield chunk
 
 
 def _measure(stream: BinaryIO) -> tuple[str, int | None]:
