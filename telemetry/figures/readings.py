@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from telemetry import selectors
 from telemetry.selectors import Definition, Scope
+from telemetry.selectors.scheduler import Asking, asking
 
 if TYPE_CHECKING:
     from telemetry.engine.period_study import Study
@@ -61,6 +62,10 @@ class Readings:
         from telemetry.selectors.period_study import study  # columns: nothing that a page loads
 
         return study(self.scope)
+
+    @cached_property
+    def asking(self) -> list[Asking]:
+        return asking(self.scope)
 
     @cached_property
     def gpus(self) -> selectors.GpuSplit:

@@ -1,11 +1,14 @@
 """What users ask of the scheduler, beside what they submit: who polls, and who reads events instead."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import date
 
 from django.db.models import F, Q, Sum
 
 from telemetry.models import Actor, RollupDay, SchedulerCalls
+from telemetry.selectors.scope import Definition, Scope
+from telemetry.selectors.shares import main_harnesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +54,36 @@ def busiest_callers(*, first: date, last: date, limit: int = 10) -> list[Caller]
         )
         for row in found
     ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What one login name asked of the scheduler and what it submitted, on days whose counts are known.
+
+    `harness` is that of most of its agents' jobs in the period, "" where it has none.
+    """
+
+    actor: str
+    harness: str
+    calls: int
+    submissions: int
+
+
+def asking(scope: Scope) -> list[Asking]:
+    """Return each login name that asked or submitted; four queries. A login name with agents is an agent's.
+
+    Empty where no day of the period has counts.
+    """
+    counts = SchedulerCalls.objects.filter(
+        cluster=scope.cluster, day__gte=scope.period.first, day__lte=scope.period.last
+    )
+    days = list(counts.values_list("day", flat=True).distinct().order_by("day"))
+    if not days:
+        return []
+    calls = Counter(dict(counts.values_list("cluster_user").annotate(Sum("calls")).order_by()))
+    rows = scope.attributed(Definition.ACCOUNT).filter(day__in=days)
+    jobs = list(rows.values_list("cluster_user", "who").annotate(Sum("submissions")).order_by())
+    harnesses = main_harnesses(scope)
+    found = [Asking(who, harnesses.get(user, ""), calls.pop(user, 0), jobs) for user, who, jobs in jobs]
+    # Who only asked has no job to be told by.
+    return found + [Asking(Actor.UNKNOWN, "", asked, 0) for asked in calls.values()]

@@ -97,23 +97,37 @@ class HarnessLoad:
 
 def by_harness(scope: Scope) -> list[HarnessLoad]:
     """Split agents' jobs by harness, most submissions first; one query. The rows add up to agents' totals."""
-    rows: Iterable[Any] = (
+    rows = list(_by_user_and_harness(scope))
+    sums: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        sums[row["harness"]].update({name: row[f"{name}_"] for name in MEASURES})
+    users = Counter(_main(rows).values())
+    loads = [HarnessLoad(harness=h, users=users[h], **{name: s[name] for name in MEASURES}) for h, s in sums.items()]
+    return sorted(loads, key=lambda load: (-load.submissions, load.harness))
+
+
+def main_harnesses(scope: Scope) -> dict[int, str]:
+    """Return the harness of most of each login name's agent jobs; one query."""
+    return _main(_by_user_and_harness(scope))
+
+
+def _by_user_and_harness(scope: Scope) -> Iterable[Any]:
+    return (
         scope.rollups()
         .filter(actor=Actor.AGENT)
         .values("harness", "cluster_user")
         .annotate(**{f"{name}_": Sum(name) for name in MEASURES})
         .order_by("harness", "cluster_user")
     )
-    sums: dict[str, Counter[str]] = defaultdict(Counter)
+
+
+def _main(rows: Iterable[Any]) -> dict[int, str]:
     main: dict[int, tuple[int, str]] = {}
     for row in rows:
-        harness, user = row["harness"], row["cluster_user"]
-        sums[harness].update({name: row[f"{name}_"] for name in MEASURES})
-        if user not in main or row["submissions_"] > main[user][0]:
-            main[user] = (row["submissions_"], harness)
-    users = Counter(harness for _, harness in main.values())
-    loads = [HarnessLoad(harness=h, users=users[h], **{name: s[name] for name in MEASURES}) for h, s in sums.items()]
-    return sorted(loads, key=lambda load: (-load.submissions, load.harness))
+        user, submissions = row["cluster_user"], row["submissions_"]
+        if user not in main or submissions > main[user][0]:
+            main[user] = (submissions, row["harness"])
+    return {user: harness for user, (_, harness) in main.items()}
 
 
 @dataclass(frozen=True, slots=True)
