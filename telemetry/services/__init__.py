@@ -27,6 +27,7 @@ from telemetry.services.job_indexes import build_missing
 from telemetry.services.reader import Commands, PySlurm, Reader, SlurmUnavailable, hold_reader, serve
 from telemetry.services.retention import prune
 from telemetry.services.rollups import catch_up, mark_dirty, refresh
+from telemetry.services.scheduler_calls import add_calls
 from telemetry.services.sessions import Declared, SessionOutcome, declare_sessions
 from telemetry.services.sources import expect_source, note_source
 
@@ -42,6 +43,7 @@ __all__ = [
     "SessionOutcome",
     "SlurmUnavailable",
     "accept_upload",
+    "add_calls",
     "build_missing",
     "catch_up",
     "count_reasons",

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from io import StringIO
+from random import Random
 from statistics import median
 from zoneinfo import ZoneInfo
 
@@ -29,6 +30,7 @@ from portal.demo.plan import AGENT, AGENT_SHARES, HARNESS_SHARES, UNKNOWN_SHARES
 from portal.demo.queue import MAX_PENDING, MAX_RUNNING, Queue
 from portal.demo.records import numbers_of, spans_text
 from portal.demo.sampling import exact_counts
+from portal.demo.scheduler import calls_of
 from principals.models import Agent, AgentSession, Cluster, Lab, User
 from security.engine.redact import redact
 from security.models import Incident
@@ -186,6 +188,18 @@ def test_keys_in_submit_lines_are_all_found_by_redaction(facility: Facility) -> 
     assert leaks
     for line in leaks:
         assert redact(line, key=b"k" * 32).findings, line
+
+
+def test_agents_ask_the_scheduler_more_for_each_job(facility: Facility) -> None:
+    calls = calls_of(facility, Random(1))
+    assert calls == calls_of(facility, Random(1))
+    agents = {draft.batch.login for draft in facility.drafts if draft.actor == AGENT}
+    jobs = Counter(draft.batch.login in agents for draft in facility.drafts)
+    asked: Counter[bool] = Counter()
+    for day in calls.values():
+        for login, number in day.items():
+            asked[login in agents] += number
+    assert 2.5 < asked[True] / jobs[True] < 3.3 and 1.6 < asked[False] / jobs[False] < 2.2
 
 
 @given(st.sets(st.integers(min_value=0, max_value=500), min_size=1))

@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from portal.core import clock
 from principals.actors import Actor
 from principals.models import Cluster
-from principals.services import Directory
 from telemetry.engine.slurm.queue import Queue, Standing, find_changed, find_unsettled
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected
 from telemetry.engine.slurm.source import SlurmSource
@@ -20,6 +19,7 @@ from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.reader.asking import IDS_A_CALL
 from telemetry.services.reader.inventory import take_inventory
 from telemetry.services.reader.naming import require_named
+from telemetry.services.scheduler_calls import add_calls
 from telemetry.services.sources import note_source
 
 SOURCE: Final = "slurm_reader"
@@ -32,13 +32,6 @@ DEEP: Final = timedelta(hours=48)
 PATIENCE: Final = 60  # looks; what accounting does not know by then, a sweep will find or nobody
 SILENCE: Final = timedelta(hours=1)
 NOTED: Final = ("calls", "busy_s", "counted", "unsettled", "problem", "looked", "swept_until", "deep_swept")
-_ADD_CALLS: Final = (
-    "INSERT INTO telemetry_schedulercalls (cluster_id, day, cluster_user_id, calls, busy_us) "
-    "VALUES (%s, %s, %s, %s, %s) "
-    "ON CONFLICT (cluster_id, day, cluster_user_id) DO UPDATE SET "
-    "calls = telemetry_schedulercalls.calls + excluded.calls, "
-    "busy_us = telemetry_schedulercalls.busy_us + excluded.busy_us"
-)
 KNOWN: Final = timedelta(days=7)  # of these the jobs that are stored as active are asked about after a start
 
 
@@ -60,7 +53,7 @@ class Reader:
 
         `slurm_name` is what Slurm calls the cluster, where that is not our name of it on purpose.
         """
-        self.cluster, self.source, self.goes_on = cluster, source, goes_on
+        self.actor, self.cluster, self.source, self.goes_on = actor, cluster, source, goes_on
         self.slurm_name, self.is_met = slurm_name or cluster.name, False
         self.stream = RecordStream(actor=actor, cluster=cluster, source=SOURCE)
         self.row = SlurmReader.objects.get_or_create(cluster=cluster)[0]
@@ -128,8 +121,7 @@ class Reader:
         first count, and after a long silence, nobody knows on which day they were made: it adds nothing.
         """
         self._require_going()
-        after, now, directory = self.source.count(), clock.now(), Directory(self.cluster)
-        users = {login: directory.user_id(login) for login in after.by_user}
+        after, now = self.source.count(), clock.now()
         with transaction.atomic():
             row = SlurmReader.objects.select_for_update(no_key=True).get(pk=self.row.pk)
             before = None
@@ -137,9 +129,7 @@ class Reader:
             if row.counters_since is not None and timedelta(0) <= silence < SILENCE:
                 before = Statistics(row.counters_since, {user: Asked(*both) for user, both in row.counters.items()})
             asked, day = asked_between(before, after), now.astimezone(UTC).date()
-            with connection.cursor() as cursor:
-                lines = [(self.cluster.pk, day, users[user], *each) for user, each in sorted(asked.items())]
-                cursor.executemany(_ADD_CALLS, lines)
+            add_calls(actor=self.actor, cluster=self.cluster, day=day, asked=asked)
             SlurmReader.objects.filter(pk=row.pk).update(
                 counters={user: list(each) for user, each in after.by_user.items()},
                 counters_since=after.since_s, counters_read=now,
