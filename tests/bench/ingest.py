@@ -144,15 +144,17 @@ def _ingest(cluster: object, path: Path) -> dict[str, object]:
     }  # fmt: skip
 
 
-def declared_sessions() -> Iterator[object]:
+def declared_sessions(users: int = 60) -> Iterator[object]:
+    """Yield the agent sessions of every third user of `many_rows`."""
     from principals.services import DeclaredSession
 
     start = datetime(2026, 6, 1, tzinfo=UTC)
-    for user in range(0, 60, 3):
+    width = 2 if users == 60 else 4
+    for user in range(0, users, 3):
         for day in range(0, 28, 2):
             began = start + timedelta(days=day, hours=user % 24)
             yield DeclaredSession(
-                login=f"u{user:02}", host="login1", kind="agent", harness="claude-code", started=began,
+                login=f"u{user:0{width}}", host="login1", kind="agent", harness="claude-code", started=began,
                 ended=began + timedelta(hours=9),
             )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Made-up sacct text for the engine's tests: rows by column name, and files of any length."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 COLUMNS = str.split(
@@ -50,19 +50,31 @@ def text(*rows: str, columns: Sequence[str] = COLUMNS) -> bytes:
     return "".join(f"{line}\n" for line in ("|".join(columns), *rows)).encode()
 
 
-def many_rows(count: int, *, seed: int = 1, columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
+def many_rows(
+    count: int,
+    *,
+    seed: int = 1,
+    columns: Sequence[str] = COLUMNS,
+    users: int = 60,
+    partitions: Sequence[str] = ("gpu",),
+) -> Iterator[bytes]:
     """Write a file of `count` jobs of varied users, sizes, states and times, line by line.
 
     As in life, they come in the order of their submit, and their elapsed time is their span but for a few that were
-    suspended.
+    suspended. A few users submit most.
     """
     rng = random.Random(seed)
+    people = random.Random(f"{seed}:people")
     yield ("|".join(columns) + "\n").encode()
     for number in range(count):
-        yield (row(columns, **_job(rng, number, minute=40_000 * number // count)) + "\n").encode()
+        job = _job(rng, number, minute=40_000 * number // count)
+        if users > 60:
+            name = f"u{int(users * people.random() ** 3):04}"
+            job |= {"User": name, "WorkDir": f"/n/home/{name}/project", "Partition": people.choice(partitions)}
+        yield (row(columns, **job) + "\n").encode()
 
 
-def _job(rng: random.Random, number: int, *, minute: int) -> Mapping[str, str]:
+def _job(rng: random.Random, number: int, *, minute: int) -> dict[str, str]:
     user, cpus, gpus = f"u{rng.randrange(60):02}", rng.choice((1, 4, 8, 16, 64)), rng.choice((0, 0, 0, 1, 4))
     length_s = int(rng.paretovariate(0.7) * 20) % 200_000
     start_s = minute * 60 + rng.randrange(7200)
