@@ -51,13 +51,8 @@ def text(*rows: str, columns: Sequence[str] = COLUMNS) -> bytes:
 
 
 def many_rows(
-    count: int,
-    *,
-    seed: int = 1,
-    columns: Sequence[str] = COLUMNS,
-    users: int = 60,
-    partitions: Sequence[str] = ("gpu",),
-) -> Iterator[bytes]:
+    count: int, *, seed: int = 1, columns: Sequence[str] = COLUMNS, users: int = 60, partitions: Sequence[str] = (),
+) -> Iterator[bytes]:  # fmt: skip
     """Write a file of `count` jobs of varied users, sizes, states and times, line by line.
 
     As in life, they come in the order of their submit, and their elapsed time is their span but for a few that were
@@ -68,7 +63,7 @@ def many_rows(
     yield ("|".join(columns) + "\n").encode()
     for number in range(count):
         job = _job(rng, number, minute=40_000 * number // count)
-        if users > 60:
+        if partitions:
             name = f"u{int(users * people.random() ** 3):04}"
             job |= {"User": name, "WorkDir": f"/n/home/{name}/project", "Partition": people.choice(partitions)}
         yield (row(columns, **job) + "\n").encode()
