@@ -19,7 +19,7 @@ from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Job
 from telemetry.models.jobs import JobQuerySet
 from telemetry.schemas import JobOut, JobsOut
-from telemetry.selectors import held_now
+from telemetry.selectors import JobFilter, held_now, newest_first
 
 router = Router()
 OTHER = "other"
@@ -51,7 +51,7 @@ def list_jobs(
     if after:
         submit, pk = _read_cursor(after)
         jobs = jobs.filter(Q(submit__lt=submit) | Q(submit=submit, pk__lt=pk))
-    page, last = cut_page(jobs.order_by("-submit", "-pk"), limit)
+    page, last = cut_page(newest_first(jobs, actor, JobFilter()), limit)
     cursor = f"{int(last.submit.timestamp())}.{last.pk}" if last else None
     return JobsOut(jobs=[show_job(job, actor) for job in page], next=cursor)
 

@@ -27,6 +27,7 @@ from telemetry.selectors.job_lists import (
     newest_by_raw_id,
     total,
 )
+from telemetry.selectors.ordered import OrderedJobs, newest_first, ranges_of
 from telemetry.selectors.rhythm import HourOfWeek, Runtimes, hour_of_week, runtimes
 from telemetry.selectors.scope import Definition, Period, Scope
 from telemetry.selectors.sessions import SessionAges, session_ages
@@ -50,6 +51,7 @@ __all__ = [
     "HourOfWeek",
     "JobFilter",
     "JobTotals",
+    "OrderedJobs",
     "Period",
     "Runtimes",
     "Scope",
@@ -77,7 +79,9 @@ __all__ = [
     "hour_of_week",
     "live_jobs",
     "newest_by_raw_id",
+    "newest_first",
     "over_representation",
+    "ranges_of",
     "ratio",
     "runtimes",
     "session_ages",

@@ -11,7 +11,7 @@ from principals.actors import Actor as Principal
 from principals.models import Cluster
 from telemetry.models import Actor, Job, RollupDay
 from telemetry.selectors.held import held_now
-from telemetry.selectors.job_filters import JobFilter
+from telemetry.selectors.job_filters import OTHERS, JobFilter
 
 RECENT: Final = timedelta(hours=1)
 MOST_COUNTED: Final = 100_000
@@ -83,26 +83,41 @@ def choices_in(jobs: QuerySet[Job], *columns: str, limit: int = 300) -> list[tup
 
 
 def total(actor: Principal, asked: JobFilter, jobs: QuerySet[Job]) -> JobTotals:
-    """Add a list up, looking at `MOST_COUNTED` records at most; beyond, the daily rollups answer where they can."""
-    records = jobs.order_by()[: MOST_COUNTED + 1].count()
+    """Add a list up, looking at `MOST_COUNTED` records at most; beyond, the daily rollups answer where they can.
+
+    They are asked first: where they know of many more, none is counted.
+    """
+    summed = _rollups(actor, asked) if asked.without("first", "last", *_IN_ROLLUPS).is_empty else None
+    sums: Any = None
+    if summed is not None:
+        sums = summed.aggregate(
+            tasks=Sum("submissions", default=0), core_s=Sum("core_s", default=0), gpu_s=Sum("gpu_s", default=0)
+        )
+    # A record may stand for several tasks still, so that there are fewer of those than of these.
+    is_many = sums is not None and sums["tasks"] > 2 * MOST_COUNTED
+    records = MOST_COUNTED + 1 if is_many else jobs.order_by()[: MOST_COUNTED + 1].count()
     if records <= MOST_COUNTED:
-        sums = jobs.order_by().aggregate(
-            tasks=Sum("array_tasks", default=0),
-            core_s=Sum(F("cpus") * F("elapsed_s"), default=0), gpu_s=Sum(F("gpus") * F("elapsed_s"), default=0),
-        )  # fmt: skip
-        return JobTotals(records, True, sums["tasks"], sums["core_s"] / 3600, sums["gpu_s"] / 3600)
-    rest = asked.without("first", "last", *_IN_ROLLUPS)
-    if not rest.is_empty:
+        return _exact(records, jobs)
+    if sums is None:
         return JobTotals(MOST_COUNTED, False)
-    sums = _rollups(actor, asked).aggregate(
-        tasks=Sum("submissions", default=0), core_s=Sum("core_s", default=0), gpu_s=Sum("gpu_s", default=0)
-    )
     return JobTotals(MOST_COUNTED, False, sums["tasks"], sums["core_s"] / 3600, sums["gpu_s"] / 3600, within_days=True)
+
+
+def _exact(records: int, jobs: QuerySet[Job]) -> JobTotals:
+    sums = jobs.order_by().aggregate(
+        tasks=Sum("array_tasks", default=0),
+        core_s=Sum(F("cpus") * F("elapsed_s"), default=0), gpu_s=Sum(F("gpus") * F("elapsed_s"), default=0),
+    )  # fmt: skip
+    return JobTotals(records, True, sums["tasks"], sums["core_s"] / 3600, sums["gpu_s"] / 3600)
 
 
 def _rollups(actor: Principal, asked: JobFilter) -> QuerySet[RollupDay]:
     wanted = {column: getattr(asked, name) for name, column in _IN_ROLLUPS.items() if getattr(asked, name)}
+    if asked.actor == OTHERS:
+        del wanted["actor"]
     rows = RollupDay.objects.visible_to(actor).filter(**wanted)
+    if asked.actor == OTHERS:
+        rows = rows.exclude(actor=Actor.AGENT)
     if asked.first:
         rows = rows.filter(day__gte=asked.first)
     return rows.filter(day__lte=asked.last) if asked.last else rows

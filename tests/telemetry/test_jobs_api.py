@@ -98,7 +98,7 @@ def test_it_validates_the_scope(cast: Cast, service_api: Api):
 
 def test_a_page_of_jobs_costs_a_fixed_number_of_queries(jobs: Cluster, agent_api: Api, django_assert_max_num_queries):
     agent_api.get("/jobs")
-    with django_assert_max_num_queries(3):
+    with django_assert_max_num_queries(6):
         agent_api.get("/jobs")
 
 

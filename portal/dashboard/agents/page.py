@@ -24,6 +24,7 @@ from principals.engine.harnesses import harness_name
 from principals.models import Agent, AgentSession
 from principals.web import PageRequest, page
 from telemetry.models import Job
+from telemetry.selectors import JobFilter, newest_first
 
 ROWS = 6
 AUDIT_ROWS = 10
@@ -42,6 +43,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
     actor = request.actor
     risk = selectors.risk_of(found)
     jobs = jobs_of(found, actor)
+    newest = newest_first(jobs.select_related(*RELATED), actor, JobFilter(agent=found.name))
     sessions = AgentSession.objects.visible_to(actor).filter(agent=found)
     may = {verb: permissions.can(actor, f"agent.{verb}", found) for verb in VERBS}
     may["accept_aup"] = policy_permissions.can(actor, "aup.accept", found)
@@ -63,7 +65,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "acceptance": _acceptance(found),
         "sessions": sessions.order_by("-started")[:ROWS],
         "session_count": sessions.count(),
-        "jobs": rows_of(jobs.select_related(*RELATED).order_by("-submit")[:ROWS], actor),
+        "jobs": rows_of(list(newest[:ROWS]), actor),
         "job_count": jobs.count(),
         "tokens": found.tokens.order_by("-created")[: ROWS * 2] if _sees_tokens(actor, found) else [],
         "trial_budget": policy_selectors.trial_budget(found.owner, found.lab) if _sees_tokens(actor, found) else None,

@@ -14,7 +14,7 @@ from principals.models import Lab
 from principals.web import PageRequest, page
 from telemetry import selectors
 from telemetry.models import Job, JobState
-from telemetry.selectors import MOST_COUNTED, JobFilter, JobTotals
+from telemetry.selectors import MOST_COUNTED, JobFilter, JobTotals, OrderedJobs, ranges_of
 
 PAGE_SIZE = 50
 _CORE_S, _GPU_S = F("cpus") * F("elapsed_s"), F("gpus") * F("elapsed_s")
@@ -33,9 +33,11 @@ def jobs(request: PageRequest) -> HttpResponseBase:
     found = asked.apply(Job.objects.visible_to(request.actor), request.actor)
     totals = selectors.total(request.actor, asked, found)
     found, sort = _sorted(found, request.GET.get("sort", "-end" if asked.by == "end" else "-submit"), totals)
+    by_time = _by_time(request, asked, found.select_related(*cells.RELATED), sort)
     if wanted := request.GET.get("format"):
-        return export_jobs(request, wanted, found)
-    listed = CountedPaginator(found.select_related(*cells.RELATED), PAGE_SIZE, count=totals.records)
+        return export_jobs(request, wanted, by_time.whole if by_time and by_time.whole is not None else found)
+    rows = by_time or found.select_related(*cells.RELATED)
+    listed = CountedPaginator(rows, PAGE_SIZE, count=totals.records)
     shown = listed.get_page(request.GET.get("page"))
     context = {
         "page": shown, "rows": cells.rows_of(shown.object_list, request.actor), "sort": sort, "asked": asked,
@@ -54,6 +56,16 @@ def _choices(request: PageRequest, asked: JobFilter) -> dict[str, Any]:
     known = known_harnesses()
     harnesses = [*known.items(), *([(asked.harness, asked.harness)] if asked.harness not in ("", *known) else [])]
     return {"labs": [("", "All"), *labs], "clusters": clusters, "harnesses": [("", "All"), *harnesses]}
+
+
+def _by_time(request: PageRequest, asked: JobFilter, jobs: QuerySet[Job], sort: str) -> OrderedJobs | None:
+    """Return the list as ranges of an index, where it is in the order of one; what never ended has no place by end."""
+    columns = {"submit": "submit"} | ({"end": "usage_end"} if asked.by == "end" else {})
+    column = columns.get(sort.removeprefix("-"))
+    ranges = ranges_of(request.actor, asked) if column else None
+    if column is None or ranges is None:
+        return None
+    return OrderedJobs(jobs, ranges, column=column, falling=sort.startswith("-"))
 
 
 def _sorted(jobs: QuerySet[Job], wanted: str, totals: JobTotals) -> tuple[QuerySet[Job], str]:
