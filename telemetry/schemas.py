@@ -75,6 +75,7 @@ class SessionResult(Schema):
 
     outcome: str = Field(description="created, changed, unchanged or rejected")
     reason: str = ""
+    remedy: str = ""
 
 
 class SessionsOut(Schema):

@@ -12,6 +12,7 @@ from django.db import transaction
 from portal.core import audit, clock
 from principals import services as principal_services
 from principals.actors import Actor
+from principals.engine.harnesses import harness_remedy, known_harnesses
 from principals.models import AgentSession, Cluster
 from principals.services import DeclaredSession
 from telemetry import permissions
@@ -24,9 +25,21 @@ from telemetry.services.sources import note_source
 SLICE: Final = 200  # sessions of one transaction
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)  # Slurm is younger
 _CLOCKS_DIFFER: Final = timedelta(minutes=5)
-_HARNESS: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}\Z")
 _NAME: Final = re.compile(r"[^\s\x00-\x1f]{1,64}\Z")
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}\Z")
+REMEDIES: Final = {
+    "user_invalid": "Send the login name as Slurm knows it: up to 64 characters without spaces.",
+    "host_invalid": "Send the node's name: letters, digits, dots, dashes, up to 100 characters.",
+    "harness_invalid": harness_remedy(),
+    "unknown_harness": harness_remedy(),
+    "harness_on_interactive": "Leave the harness out of a person's shell, or send the kind `agent`.",
+    "secret_in_name": "Send names only; what looks like a secret is not kept.",
+    "campaign_too_long": "Shorten the campaign to 100 characters.",
+    "campaign_invalid": "Send the campaign as printable text without secrets.",
+    "past_date": "Send a start after 1 January 2000.",
+    "future_date": "Send times that are past; check the clock of the host.",
+    "end_before_start": "Send an end that is not before the start, or null while it goes on.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,11 @@ class SessionOutcome:
     outcome: str
     reason: str = ""
     session_id: int | None = None
+
+    @property
+    def remedy(self) -> str:
+        """Say what would make a rejected session pass; "" where it did."""
+        return REMEDIES.get(self.reason, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +93,24 @@ def find_fault(session: DeclaredSession) -> str:
         return "user_invalid"
     if not _HOST.match(session.host):
         return "host_invalid"
-    if session.kind == AgentSession.Kind.AGENT and not _HARNESS.match(session.harness):
-        return "harness_invalid"
-    if session.kind != AgentSession.Kind.AGENT and session.harness:
-        return "harness_on_interactive"
-    if not all(map(is_secretless, (session.login, session.host, session.harness))):
+    if fault := _find_harness_fault(session):
+        return fault
+    if not all(map(is_secretless, (session.login, session.host))):
         return "secret_in_name"
     if len(session.campaign) > 100:
         return "campaign_too_long"
     if not (session.campaign.isprintable() and is_secretless(session.campaign)):
         return "campaign_invalid"
     return _find_time_fault(session)
+
+
+def _find_harness_fault(session: DeclaredSession) -> str:
+    """Refuse a harness nobody knows: two slugs of one program would leave their jobs with none."""
+    if session.kind != AgentSession.Kind.AGENT:
+        return "harness_on_interactive" if session.harness else ""
+    if not session.harness:
+        return "harness_invalid"
+    return "" if session.harness in known_harnesses() else "unknown_harness"
 
 
 def _find_time_fault(session: DeclaredSession) -> str:

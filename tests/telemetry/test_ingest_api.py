@@ -9,6 +9,7 @@ from django.test import override_settings
 
 from portal.core import clock
 from portal.core.models import IdempotencyKey
+from principals.engine.harnesses import known_harnesses
 from principals.models import Cluster
 from telemetry import services, tasks
 from telemetry.models import IngestBatch, Job
@@ -193,6 +194,13 @@ def test_sessions_get_an_outcome_each(service_api: Api):
     assert answer.json()["jobs_changed"] == 1
     job = Job.objects.get()
     assert (job.actor, job.actor_method, job.campaign) == ("agent", "declared_session_with_interactive", "dock")
+
+
+def test_an_unknown_harness_is_rejected_with_those_that_are_known(service_api: Api):
+    body = {"cluster": "aster", "sessions": [a_session(harness="nosuch"), a_session()]}
+    rejected, taken = service_api.post("/ingest/sessions", body).json()["results"]
+    assert (rejected["outcome"], rejected["reason"], taken["outcome"]) == ("rejected", "unknown_harness", "created")
+    assert all(slug in rejected["remedy"] for slug in known_harnesses())
 
 
 @pytest.mark.parametrize(
