@@ -13,7 +13,7 @@ from portal.core import audit, clock
 from principals import services as principal_services
 from principals.actors import Actor
 from principals.engine.harnesses import harness_remedy, known_harnesses
-from principals.models import AgentSession, Cluster
+from principals.models import Agent, AgentSession, Cluster
 from principals.services import DeclaredSession
 from telemetry import permissions
 from telemetry.engine.attribution import CLOCK_SLACK_S
@@ -44,16 +44,21 @@ REMEDIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SessionOutcome:
-    """What became of one declared session: created, changed, unchanged, or rejected with a reason."""
+    """What became of one declared session: created, changed, unchanged, or rejected with a reason.
+
+    `agent` is the name of the registered agent it belongs to; where a harness's belongs to none, `unregistered` is why.
+    """
 
     outcome: str
     reason: str = ""
     session_id: int | None = None
+    agent: str | None = None
+    unregistered: str = ""
 
     @property
     def remedy(self) -> str:
-        """Say what would make a rejected session pass; "" where it did."""
-        return REMEDIES.get(self.reason, "")
+        """Say what would make a rejected session pass, or give the next one its agent; "" where nothing lacks."""
+        return REMEDIES.get(self.reason, "") or principal_services.UNREGISTERED.get(self.unregistered, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,16 @@ def _declare(cluster: Cluster, sessions: list[DeclaredSession]) -> tuple[list[Se
     windows = [
         window for each in recorded if each.outcome != "unchanged" for window in _windows(each.row, each.old_end)
     ]
-    outcomes = [SessionOutcome(each.outcome, session_id=each.row.pk) for each in recorded]
+    names = dict(Agent.objects.filter(pk__in={each.row.agent_id for each in recorded}).values_list("pk", "name"))
+    outcomes = [
+        SessionOutcome(
+            each.outcome,
+            session_id=each.row.pk,
+            agent=names.get(each.row.agent_id or 0),
+            unregistered=each.unregistered,
+        )
+        for each in recorded
+    ]
     return outcomes, reattribute(cluster=cluster, windows=windows)
 
 

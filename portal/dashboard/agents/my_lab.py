@@ -35,7 +35,7 @@ NEXT_STEPS = [
     {"title": "You register it", "note": "As PI or lab manager that is also the approval.", "at": "current"},
     {"title": "Staff approve", "note": "Only from tier Elevated; usually the same day.", "at": ""},
     {"title": "You get a token", "note": "Shown once, with two lines to run on the login node.", "at": ""},
-    {"title": "It checks in", "note": "Its jobs carry its name from then on.", "at": ""},
+    {"title": "It checks in", "note": "When a session of it is declared; jobs in it carry its name.", "at": ""},
 ]
 IDLE_AFTER = timedelta(days=30)
 ENDS_WITHIN = timedelta(days=30)

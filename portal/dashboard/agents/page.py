@@ -19,7 +19,7 @@ from portal.dashboard.audit import reads
 from portal.dashboard.jobs.cells import RELATED, rows_of
 from principals import permissions, selectors
 from principals.actors import Actor
-from principals.engine import tiers
+from principals.engine import checking_in, tiers
 from principals.engine.harnesses import harness_name
 from principals.models import Agent, AgentSession
 from principals.web import PageRequest, page
@@ -63,6 +63,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "acceptance": _acceptance(found),
         "sessions": sessions.order_by("-started")[:ROWS],
         "session_count": sessions.count(),
+        "checking_in": f"{checking_in.MEANING} {checking_in.WHO_DECLARES}",
         "jobs": rows_of(jobs.select_related(*RELATED).order_by("-submit")[:ROWS], actor),
         "job_count": jobs.count(),
         "tokens": found.tokens.order_by("-created")[: ROWS * 2] if _sees_tokens(actor, found) else [],
