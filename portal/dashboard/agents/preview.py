@@ -44,5 +44,5 @@ def _autonomy(form: RegisterForm) -> str:
 
 
 def _names(form: RegisterForm, name: str) -> list[str]:
-    said = form.fields[name].to_python(form[name].value())
-    return list(said)
+    said: list[str] = form.fields[name].to_python(form[name].value()) or []
+    return said
