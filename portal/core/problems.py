@@ -13,7 +13,6 @@ from structlog.contextvars import get_contextvars
 
 from portal.core.errors import DomainError
 
-
 # Of no kind that a page explains (RFC 9457, 4.2.1): `code` says which problem it is, `detail` and `remedy` the rest.
 ABOUT_BLANK = "about:blank"
 

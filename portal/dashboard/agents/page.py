@@ -16,6 +16,7 @@ from portal.dashboard.agents.actions import find_agent
 from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm
 from portal.dashboard.agents.registry import state_of
 from portal.dashboard.audit import reads
+from portal.dashboard.formats import counted
 from portal.dashboard.jobs.cells import RELATED, rows_of
 from principals import permissions, selectors
 from principals.actors import Actor
@@ -55,7 +56,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "may_approve": _may_approve(found, may),
         "tier": risk.tier.value.capitalize(),
         "reasons": [{"weight": reason.points, "text": reason.text} for reason in risk.reasons],
-        "tier_foot": f"{risk.score} points: {TIER_FOOT[risk.tier]}",
+        "tier_foot": f"{counted(risk.score, 'point')}: {TIER_FOOT[risk.tier]}",
         "approvals": found.approvals.select_related("by"),
         "missing_approvals": selectors.approvals_missing(found) if found.status == Agent.Status.REQUESTED else set(),
         "holds": holds,
