@@ -27,6 +27,12 @@ def test_a_cluster_that_no_record_names_is_told_with_those_that_are_there(dump: 
     assert said.endswith("Give one of these names to --cluster, or leave --cluster out.\n")
 
 
+def test_a_marker_is_asked_for_as_a_shell_takes_it(dump: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(SystemExit):
+        main(["assess", str(dump), "--marker", "agent"])
+    assert "as in 'Comment=*agent*'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("options", [[], ["--cluster", "LABL24"]])
 def test_what_the_remedy_names_works(dump: Path, capsys, options: list[str]) -> None:  # type: ignore[no-untyped-def]
     assert main(["assess", str(dump), *options, "--json"]) == 0
