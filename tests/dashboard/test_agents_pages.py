@@ -119,11 +119,11 @@ def test_the_pass_follows_the_form(cast: Cast) -> None:
     client = sign_in(cast.pi)
     assert "Standard" in _pass(client.get("/my-lab/").content.decode())
     said = {"autonomy": "unattended", "owner": "colleague", "hosts": "login03", "partitions": "gpu-shared"}
-    shown = client.get("/my-lab/okafor/pass/", said).content.decode()
+    shown = client.get("/my-lab/okafor/pass.html", said).content.decode()
     for words in ("Elevated", "3 points", "Unattended", "colleague", "login03", "gpu-shared", "then staff", "30 days"):
         assert words in shown, words
-    assert "then staff" not in client.get("/my-lab/okafor/pass/", {"autonomy": "unattended"}).content.decode()
-    odd = client.get("/my-lab/okafor/pass/", {"autonomy": "wild", "owner": "outsider"}).content.decode()
+    assert "then staff" not in client.get("/my-lab/okafor/pass.html", {"autonomy": "unattended"}).content.decode()
+    odd = client.get("/my-lab/okafor/pass.html", {"autonomy": "wild", "owner": "outsider"}).content.decode()
     assert "Supervised" in odd and "outsider" not in odd
 
 
