@@ -16,7 +16,7 @@ from portal.core.problems import answers
 from principals import selectors as principal_selectors
 from principals.actors import Actor
 from principals.auth import REQUESTS_PER_MINUTE, actor_of, requires
-from principals.engine import scopes, tokens
+from principals.engine import checking_in, scopes, tokens
 from principals.models import Agent, AgentToken, SlurmAccount
 from principals.schemas import Limits, Me, Missing, TierOut, TokenOut
 
@@ -81,8 +81,8 @@ def _missing(agent: Agent, token: AgentToken) -> list[Missing]:
         lacking.append(
             Missing(
                 code="not_checked_in",
-                what="No session of this agent is known.",
-                remedy="Its jobs count as unknown until a session on its host is declared.",
+                what="Not checked in: no session of this agent is open.",
+                remedy=checking_in.REMEDY,
             )
         )
     soon = clock.now() + SOON

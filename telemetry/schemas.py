@@ -71,10 +71,15 @@ class SessionsIn(Schema):
 
 
 class SessionResult(Schema):
-    """What became of one session, in the order of what was sent."""
+    """What became of one session, in the order of what was sent.
+
+    `reason` says why it was rejected, or why a session of a harness that was taken belongs to no registered agent.
+    """
 
     outcome: str = Field(description="created, changed, unchanged or rejected")
+    agent: str | None = Field(default=None, description="the registered agent it belongs to; null: to none")
     reason: str = ""
+    remedy: str = ""
 
 
 class SessionsOut(Schema):

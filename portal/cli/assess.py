@@ -124,7 +124,7 @@ def _agents(name: str | None) -> frozenset[str]:
 def _marker(text: str) -> tuple[str, str]:
     column, equals, value = text.partition("=")
     if not (column.strip() and equals and value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN=VALUE, as in Comment=*agent*")
+        raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN=VALUE, as in 'Comment=*agent*'")
     return column.strip(), value
 
 

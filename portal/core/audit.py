@@ -17,6 +17,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 from django.db.models import Subquery
 from django.db.models.functions import Coalesce
+from django.template.defaultfilters import pluralize
 from structlog.contextvars import get_contextvars
 
 from portal.core import clock
@@ -149,10 +150,12 @@ def verify(anchors: dict[int, str], *, after: int = 0) -> Iterator[Fault]:
     # One statement, so that a sealer at work meanwhile is seen wholly or not at all.
     newest = Counter.objects.filter(name=CHAIN).values("value")[:1]
     if smuggled := AuditEvent.objects.filter(seq__gt=Coalesce(Subquery(newest), 0)).count():
-        yield Fault(head_seq, f"{smuggled} rows lie past the chain's head")
+        yield Fault(
+            head_seq, f"{smuggled} row{pluralize(smuggled)} lie{pluralize(smuggled, 's,')} past the chain's head"
+        )
     # A row of the last minute may belong to a transaction that committed while we walked.
     if unsealed := AuditEvent.objects.filter(seq=None, at__lt=clock.now() - timedelta(minutes=1)).count():
-        yield Fault(0, f"{unsealed} rows were never sealed")
+        yield Fault(0, f"{unsealed} row{pluralize(unsealed)} {pluralize(unsealed, 'was,were')} never sealed")
 
 
 def _hash_at(seq: int) -> str:

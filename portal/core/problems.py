@@ -7,12 +7,14 @@ Members beyond the RFC: `code` (stable), `remedy` (what would make it pass), `re
 from collections.abc import Mapping
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 from ninja import Schema
 from structlog.contextvars import get_contextvars
 
 from portal.core.errors import DomainError
+
+# Of no kind that a page explains (RFC 9457, 4.2.1): `code` says which problem it is, `detail` and `remedy` the rest.
+ABOUT_BLANK = "about:blank"
 
 
 class FieldError(Schema):
@@ -58,7 +60,7 @@ def problem_response(
 ) -> JsonResponse:
     """Build the response, with `Retry-After` and `WWW-Authenticate` where they belong."""
     body: dict[str, Any] = {
-        "type": f"{settings.BASE_URL}/problems/{code}",
+        "type": ABOUT_BLANK,
         "title": title,
         "status": status,
         "detail": detail,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 
 NNBSP = "\u202f"  # narrow no-break space, between a number and its sign
@@ -39,6 +40,12 @@ def count(value: Number | None, places: int | None = None) -> str:
     if places is None:
         places = 0 if float(value).is_integer() else 2
     return rounded(value, places)
+
+
+def counted(value: Number | None, noun: str, write: Callable[[Number | None], str] = count) -> str:
+    """Write a number with its noun: 1 core, 16 cores; `noun` takes an s for many. `write` writes the number."""
+    text = write(value)
+    return f"{text} {noun}{'' if text == '1' else 's'}"
 
 
 def short(value: Number | None) -> str:

@@ -1,5 +1,6 @@
 """A facility's first report from sacct dumps: read, summed up and drawn without database, settings or server."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,11 +50,21 @@ def assess(
             remedy = _REMEDY if error.remedy == XDMOD_REMEDY else error.remedy or _REMEDY
             raise Refused(name, error.detail, error.code, remedy) from None
     found = assessor.finish()
+    if not found.jobs and found.lines.others:
+        raise _all_of_others(cluster, found.lines.others)
     if not found.jobs:
         reasons = ", ".join(f"{count:,} {code}" for code, count in found.lines.rejected.most_common(3))
         said = f"There is no job in it ({reasons or 'no record at all'})."
         raise Refused("all files", said, "no_jobs", _REMEDY)
     return content_of(found, cluster=cluster)
+
+
+def _all_of_others(cluster: str, others: Counter[str]) -> Refused:
+    """Return the refusal of dumps that tell of other clusters alone; their names are theirs, so shown as printable."""
+    names = [f"{ascii(name[:64])[1:-1]} ({count:,})" for name, count in others.most_common(5)]
+    rest = f" and {len(others) - 5} more" if len(others) > 5 else ""
+    said = f"No record is of cluster {cluster}; those there are of {', '.join(names)}{rest}."
+    return Refused("all files", said, "other_cluster", "Give one of these names to --cluster, or leave --cluster out.")
 
 
 def check() -> None:

@@ -20,7 +20,7 @@ from principals.services.directory import (
     require_cluster_name,
 )
 from principals.services.holds import lift_hold, lift_holds, place_hold
-from principals.services.sessions import DeclaredSession, record_sessions
+from principals.services.sessions import UNREGISTERED, DeclaredSession, record_sessions
 from principals.services.tokens import (
     IssuedToken,
     create_service_account,
@@ -31,6 +31,7 @@ from principals.services.tokens import (
 )
 
 __all__ = [
+    "UNREGISTERED",
     "AssociationChanges",
     "DeclaredSession",
     "Directory",

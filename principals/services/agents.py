@@ -12,7 +12,7 @@ from portal.core.errors import Conflict, Invalid, NotAllowed
 from principals import events, permissions, selectors
 from principals.actors import SYSTEM_ACTOR, Actor
 from principals.engine import agents as agent_rules
-from principals.engine.harnesses import known_harnesses
+from principals.engine.harnesses import harness_remedy, known_harnesses
 from principals.models import Agent, AgentApproval, AgentToken, Hold, Lab, LabMembership, User
 from principals.services.holds import lift_holds, place_hold
 
@@ -88,7 +88,12 @@ def _validate(lab: Lab, owner: User, registration: Registration) -> None:
     if problem := name_problem(registration.name):
         raise Invalid(problem, code="agent_name", extra={"field": "name"})
     if registration.harness not in known_harnesses():
-        raise Invalid("This harness is not in the catalogue.", code="harness_unknown", extra={"field": "harness"})
+        raise Invalid(
+            "This harness is not in the catalogue.",
+            code="unknown_harness",
+            remedy=harness_remedy(),
+            extra={"field": "harness"},
+        )
     if not registration.purpose.strip():
         raise Invalid("Say in a sentence or two what it is for.", code="purpose_missing", extra={"field": "purpose"})
     if registration.autonomy not in Agent.Autonomy.values:

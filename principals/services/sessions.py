@@ -3,13 +3,24 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from django.db import transaction
 from django.db.models import Q
 
 from portal.core import clock
-from principals.models import Agent, AgentSession, Cluster
+from principals.models import Agent, AgentSession, Cluster, ClusterUser
 from principals.services.directory import Directory
+
+# Why a session of a harness belongs to no registered agent, and what would change that for the next one.
+UNREGISTERED: Final = {
+    "login_unclaimed": "Nobody is known here under this login name: operators add them by manage.py add_person.",
+    "no_agent": "This person has no agent of this harness: they register one on My lab.",
+    "host_not_allowed": "No agent of this person and harness may use this host: they register one that may.",
+    "several_agents": "Several agents of this person and harness may use this host: they retire all but one of them, "
+    "or register them for different hosts.",
+    "declared_before": "This session was declared before its agent was registered: the next one finds it.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +44,15 @@ class RecordedSession:
     row: AgentSession
     outcome: str
     old_end: datetime | None = None
+    unregistered: str = ""  # why it belongs to no registered agent: a key of `UNREGISTERED`
 
 
 def record_sessions(*, cluster: Cluster, sessions: Iterable[DeclaredSession]) -> list[RecordedSession]:
     """Write declared sessions, one row for each (user, host, kind, harness, start); a later end updates the row.
 
-    A session of a harness is tied to a registered agent where exactly one active agent of that person, harness and
-    host fits; otherwise it stays unregistered. A session is a sight of its agent.
+    A session of a harness is tied, once and when it is first declared, to the one agent of that person and harness
+    that is not retired and may use that host; where none or several fit it stays unregistered, with the reason. A
+    session is a sight of its agent.
     """
     directory = Directory(cluster)
     with transaction.atomic():
@@ -62,35 +75,48 @@ def _note_seen(recorded: Iterable[RecordedSession]) -> None:
 
 def _record(cluster: Cluster, directory: Directory, declared: DeclaredSession) -> RecordedSession:
     user_id = directory.user_id(declared.login)
+    agent, why = _find_agent(user_id, declared)
     row, created = AgentSession.objects.get_or_create(
         cluster=cluster, cluster_user_id=user_id, host=declared.host, kind=declared.kind,
         harness=declared.harness, started=declared.started,
         defaults={
             "ended": declared.ended, "campaign": declared.campaign, "source": declared.source,
-            "agent": _registered_agent(user_id, declared),
+            "agent": agent,
         },
     )  # fmt: skip
     if created:
-        return RecordedSession(row, "created", row.ended)
+        return RecordedSession(row, "created", row.ended, why)
+    if row.agent_id is not None:
+        why = ""
+    elif agent is not None:
+        why = "declared_before"
     changes = {
         name: value
         for name, value in (("ended", declared.ended), ("campaign", declared.campaign))
         if value and value != getattr(row, name)
     }
     if not changes:
-        return RecordedSession(row, "unchanged", row.ended)
+        return RecordedSession(row, "unchanged", row.ended, why)
     old_end = row.ended
     for name, value in changes.items():
         setattr(row, name, value)
     row.save(update_fields=list(changes))
-    return RecordedSession(row, "changed", old_end)
+    return RecordedSession(row, "changed", old_end, why)
 
 
-def _registered_agent(cluster_user_id: int, declared: DeclaredSession) -> Agent | None:
+def _find_agent(cluster_user_id: int, declared: DeclaredSession) -> tuple[Agent | None, str]:
+    """Return the agent that a session of a harness belongs to, or None and why; a shell belongs to none anyway."""
     if declared.kind != AgentSession.Kind.AGENT:
-        return None
+        return None, ""
     candidates = Agent.objects.filter(
         ~Q(status=Agent.Status.RETIRED), owner__cluster_users=cluster_user_id, harness=declared.harness
     )
     fitting = [agent for agent in candidates if not agent.hosts or declared.host in agent.hosts]
-    return fitting[0] if len(fitting) == 1 else None
+    if len(fitting) == 1:
+        return fitting[0], ""
+    if fitting:
+        return None, "several_agents"
+    if candidates:
+        return None, "host_not_allowed"
+    unclaimed = ClusterUser.objects.filter(pk=cluster_user_id, user=None).exists()
+    return None, "login_unclaimed" if unclaimed else "no_agent"

@@ -65,7 +65,12 @@ def ingest_sessions(request: HttpRequest, body: SessionsIn) -> tuple[int, Sessio
     sessions = [read_session(each) for each in body.sessions]
     with services.feed_cluster(actor=actor, kind="sessions", name=body.cluster) as cluster:
         declared = services.declare_sessions(actor=actor, cluster=cluster, sessions=sessions)
-    results = [SessionResult(outcome=each.outcome, reason=each.reason) for each in declared.outcomes]
+    results = [
+        SessionResult(
+            outcome=each.outcome, agent=each.agent, reason=each.reason or each.unregistered, remedy=each.remedy
+        )
+        for each in declared.outcomes
+    ]  # fmt: skip
     return 200, SessionsOut(results=results, jobs_changed=declared.jobs_changed)
 
 

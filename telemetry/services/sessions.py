@@ -12,7 +12,8 @@ from django.db import transaction
 from portal.core import audit, clock
 from principals import services as principal_services
 from principals.actors import Actor
-from principals.models import AgentSession, Cluster
+from principals.engine.harnesses import harness_remedy, known_harnesses
+from principals.models import Agent, AgentSession, Cluster
 from principals.services import DeclaredSession
 from telemetry import permissions
 from telemetry.engine.attribution import CLOCK_SLACK_S
@@ -25,18 +26,40 @@ from telemetry.services.sources import note_source
 SLICE: Final = 200  # sessions of one transaction
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)  # Slurm is younger
 _CLOCKS_DIFFER: Final = timedelta(minutes=5)
-_HARNESS: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}\Z")
 _NAME: Final = re.compile(r"[^\s\x00-\x1f]{1,64}\Z")
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}\Z")
+REMEDIES: Final = {
+    "user_invalid": "Send the login name as Slurm knows it: up to 64 characters without spaces.",
+    "host_invalid": "Send the node's name: letters, digits, dots, dashes, up to 100 characters.",
+    "harness_invalid": harness_remedy(),
+    "unknown_harness": harness_remedy(),
+    "harness_on_interactive": "Leave the harness out of a person's shell, or send the kind `agent`.",
+    "secret_in_name": "Send names only; what looks like a secret is not kept.",
+    "campaign_too_long": "Shorten the campaign to 100 characters.",
+    "campaign_invalid": "Send the campaign as printable text without secrets.",
+    "past_date": "Send a start after 1 January 2000.",
+    "future_date": "Send times that are past; check the clock of the host.",
+    "end_before_start": "Send an end that is not before the start, or null while it goes on.",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class SessionOutcome:
-    """What became of one declared session: created, changed, unchanged, or rejected with a reason."""
+    """What became of one declared session: created, changed, unchanged, or rejected with a reason.
+
+    `agent` is the name of the registered agent it belongs to; where a harness's belongs to none, `unregistered` is why.
+    """
 
     outcome: str
     reason: str = ""
     session_id: int | None = None
+    agent: str | None = None
+    unregistered: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """Say what would make a rejected session pass, or give the next one its agent; "" where nothing lacks."""
+        return REMEDIES.get(self.reason, "") or principal_services.UNREGISTERED.get(self.unregistered, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +101,24 @@ def find_fault(session: DeclaredSession) -> str:
         return "user_invalid"
     if not _HOST.match(session.host):
         return "host_invalid"
-    if session.kind == AgentSession.Kind.AGENT and not _HARNESS.match(session.harness):
-        return "harness_invalid"
-    if session.kind != AgentSession.Kind.AGENT and session.harness:
-        return "harness_on_interactive"
-    if not all(map(is_secretless, (session.login, session.host, session.harness))):
+    if fault := _find_harness_fault(session):
+        return fault
+    if not all(map(is_secretless, (session.login, session.host))):
         return "secret_in_name"
     if len(session.campaign) > 100:
         return "campaign_too_long"
     if not (session.campaign.isprintable() and is_secretless(session.campaign)):
         return "campaign_invalid"
     return _find_time_fault(session)
+
+
+def _find_harness_fault(session: DeclaredSession) -> str:
+    """Refuse a harness nobody knows: two slugs of one program would leave their jobs with none."""
+    if session.kind != AgentSession.Kind.AGENT:
+        return "harness_on_interactive" if session.harness else ""
+    if not session.harness:
+        return "harness_invalid"
+    return "" if session.harness in known_harnesses() else "unknown_harness"
 
 
 def _find_time_fault(session: DeclaredSession) -> str:
@@ -107,7 +137,16 @@ def _declare(cluster: Cluster, sessions: list[DeclaredSession]) -> tuple[list[Se
     windows = [
         window for each in recorded if each.outcome != "unchanged" for window in _windows(each.row, each.old_end)
     ]
-    outcomes = [SessionOutcome(each.outcome, session_id=each.row.pk) for each in recorded]
+    names = dict(Agent.objects.filter(pk__in={each.row.agent_id for each in recorded}).values_list("pk", "name"))
+    outcomes = [
+        SessionOutcome(
+            each.outcome,
+            session_id=each.row.pk,
+            agent=names.get(each.row.agent_id or 0),
+            unregistered=each.unregistered,
+        )
+        for each in recorded
+    ]
     return outcomes, reattribute(cluster=cluster, windows=windows)
 
 

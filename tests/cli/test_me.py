@@ -30,7 +30,7 @@ def test_it_says_who_the_token_is(portal, cast, monkeypatch, capsys):
     said = capsys.readouterr()
     assert "okafor-docking (claude-code, supervised) acts for colleague of okafor." in said.out
     assert "jobs:read" in said.out
-    assert "No session of this agent is known." in said.out
+    assert "Not checked in: no session of this agent is open." in said.out
     assert said.err == ""
 
 

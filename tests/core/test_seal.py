@@ -165,7 +165,7 @@ def test_a_row_smuggled_past_the_head_is_found() -> None:
     audit.seal()
     write(1)
     AuditEvent.objects.filter(seq=None).update(seq=7, prev_hash="x", hash="y")
-    assert faults() == ["1 rows lie past the chain's head"]
+    assert faults() == ["1 row lies past the chain's head"]
 
 
 @pytest.mark.django_db

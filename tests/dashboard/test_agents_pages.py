@@ -88,11 +88,59 @@ def test_the_token_is_shown_once(cast: Cast) -> None:
     assert secret not in page
 
 
+def test_reloading_the_page_of_a_first_token_leads_to_its_agent(cast: Cast) -> None:
+    client = sign_in(cast.pi)
+    assert "gha_" in client.post("/my-lab/okafor/register/", WISH).content.decode()
+    again = client.post("/my-lab/okafor/register/", WISH, follow=True)
+    assert again.redirect_chain == [("/agents/okafor-membrane/", 302)]
+    page = again.content.decode()
+    assert "was shown once and cannot be shown again" in page and "Make a token" in page
+    assert AgentToken.objects.count() == 1
+
+
+def test_reloading_the_page_of_another_token_makes_none(cast: Cast) -> None:
+    client = sign_in(cast.colleague)
+    wish = {"label": "night", "scopes": ["me:read"], "csrfmiddlewaretoken": "of one page"}
+    assert "gha_" in client.post("/agents/okafor-docking/tokens/", wish).content.decode()
+    assert client.post("/agents/okafor-docking/tokens/", wish).status_code == 302
+    assert AgentToken.objects.count() == 1
+    fresh = client.post("/agents/okafor-docking/tokens/", wish | {"csrfmiddlewaretoken": "of another"})
+    assert "gha_" in fresh.content.decode()
+
+
 def test_without_acceptance_nothing_is_registered_and_nothing_typed_is_lost(cast: Cast) -> None:
     response = _register(cast, accept="")
     assert response.status_code == 422
     assert not Agent.objects.filter(name="okafor-membrane").exists()
     assert "Prepares membranes." in response.content.decode()
+
+
+def test_the_pass_follows_the_form(cast: Cast) -> None:
+    client = sign_in(cast.pi)
+    assert "Standard" in _pass(client.get("/my-lab/").content.decode())
+    said = {"autonomy": "unattended", "owner": "colleague", "hosts": "login03", "partitions": "gpu-shared"}
+    shown = client.get("/my-lab/okafor/pass.html", said).content.decode()
+    for words in ("Elevated", "3 points", "Unattended", "colleague", "login03", "gpu-shared", "then staff", "30 days"):
+        assert words in shown, words
+    assert "then staff" not in client.get("/my-lab/okafor/pass.html", {"autonomy": "unattended"}).content.decode()
+    odd = client.get("/my-lab/okafor/pass.html", {"autonomy": "wild", "owner": "outsider"}).content.decode()
+    assert "Supervised" in odd and "outsider" not in odd
+
+
+def test_the_pass_stands_as_it_was_chosen_when_the_form_comes_back(cast: Cast) -> None:
+    page = _register(cast, accept="", autonomy="unattended", partitions="gpu-shared").content.decode()
+    shown = _pass(page)
+    assert "Elevated" in shown and "login03, login04" in shown and "colleague" in shown
+
+
+def _pass(page: str) -> str:
+    return page.split('id="pass"')[1].split('id="next"')[0]
+
+
+def test_the_form_says_when_staff_approve_too(cast: Cast) -> None:
+    page = sign_in(cast.pi).get("/my-lab/").content.decode()
+    assert "Staff approve this too" not in page
+    assert "above the standard tier, 3 points and more, also waits for staff" in page
 
 
 def test_a_bad_name_gets_a_free_one_suggested_at_its_field(cast: Cast) -> None:
@@ -122,6 +170,21 @@ def test_a_member_waits_for_the_pi(cast: Cast) -> None:
     assert "asks to be registered" in sign_in(cast.pi).get("/my-lab/").content.decode()
     sign_in(cast.pi).post("/agents/okafor-membrane/approve/")
     assert Agent.objects.get(name="okafor-membrane").status == "active"
+
+
+def test_an_empty_registry_offers_registering_to_the_people_of_a_lab_alone(cast: Cast) -> None:
+    Agent.objects.all().delete()
+    offer = "Register one on My lab"
+    assert offer in sign_in(cast.pi).get("/agents/").content.decode()
+    for staff in (cast.staff, cast.infosec):
+        page = sign_in(staff).get("/agents/").content.decode()
+        assert offer not in page and "The people of a lab register its agents" in page
+
+
+def test_without_a_lab_staff_are_told_that_they_need_none_and_others_who_adds_them(cast: Cast) -> None:
+    assert "Your office needs none" in sign_in(cast.staff).get("/my-lab/").content.decode()
+    stranger = factories.make_user("stranger")
+    assert "Staff add you to the lab of your PI" in sign_in(stranger).get("/my-lab/").content.decode()
 
 
 def test_another_lab_is_not_there(cast: Cast) -> None:

@@ -10,6 +10,7 @@ from telemetry import services as telemetry_services
 from telemetry.models import RollupDay
 from tests import factories
 from tests.conftest import Cast, sign_in
+from tests.security.support import make_incident
 from tests.telemetry.logs import ingest, job_row, text
 
 DAY = "2026-07-01"
@@ -31,6 +32,16 @@ def month(cast: Cast) -> Cast:
     ingest(cast.cluster, text(*rows))
     telemetry_services.catch_up(cluster=cast.cluster)
     return cast
+
+
+def test_it_says_how_many_of_the_open_incidents_it_lists(month: Cast) -> None:
+    make_incident(month)
+    assert "are shown." not in sign_in(month.staff).get("/overview/?period=2026-07").content.decode()
+    for owner in (month.pi, month.manager, month.colleague, month.outsider, month.staff):
+        lab = month.other_lab if owner == month.outsider else month.lab
+        make_incident(month, agent=factories.make_agent(lab, owner).name)
+    page = sign_in(month.staff).get("/overview/?period=2026-07").content.decode()
+    assert "4 of 6 are shown." in page
 
 
 def test_its_numbers_are_the_rollups(month: Cast) -> None:

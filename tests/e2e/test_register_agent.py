@@ -25,6 +25,16 @@ def test_a_pi_registers_an_agent_and_sees_its_token_once(browser, facility, monk
         form.locator("[name=purpose]").fill("Titrates protonation states before each run.")
         form.locator("[name=owner]").select_option(PI)
         form.locator("[name=hosts]").fill("login02")
+        form.get_by_label("Unattended").check()
+        form.locator("[name=partitions]").fill("gpu-shared")
+        form.locator("[name=purpose]").focus()
+        pass_ = page.locator("#pass")
+        for words in ("Elevated", "then staff", "login02", "gpu-shared"):
+            expect(pass_).to_contain_text(words)
+        form.get_by_label("Supervised").check()
+        form.locator("[name=partitions]").fill("")
+        form.locator("[name=purpose]").focus()
+        expect(pass_).to_contain_text("Standard")
 
         form.get_by_role("button", name="Register agent").click()
         expect(page.get_by_text("Accept it for this agent, or leave it unregistered.").first).to_be_visible()
@@ -36,8 +46,10 @@ def test_a_pi_registers_an_agent_and_sees_its_token_once(browser, facility, monk
         token = shown.inner_text()
         assert token.startswith("gha_")
 
-        page.get_by_role("link", name="I have copied it").click()
-        page.wait_for_url(f"**/agents/{NAME}/")
+        expect(page.get_by_role("link", name="I have copied it")).to_have_attribute("href", f"/agents/{NAME}/")
+        page.reload()  # sends the form again
+        expect(page.get_by_text("was shown once and cannot be shown again")).to_be_visible()
+        assert f"/agents/{NAME}/" in page.url
         secret = token.partition(".")[2]
         assert token not in page.content() and secret not in page.content()
         page.reload()

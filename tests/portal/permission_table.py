@@ -83,6 +83,7 @@ PAGES: list[Row] = [
     ),
     signed_in("GET", "/my-lab/"),
     Row("GET", "/my-lab/{lab}/costs.json", 404, {"nobody": 302, "colleague": 403}),
+    Row("GET", "/my-lab/{lab}/pass.html", 404, {"nobody": 302, "pi": 200, "manager": 200, "colleague": 200}),
     Row(
         "POST",
         "/my-lab/{lab}/register/",

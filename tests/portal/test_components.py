@@ -178,6 +178,23 @@ def test_a_field_says_why_before_the_control_and_what_is_wrong_after_it():
     assert "<script>" not in html
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("26612|core_hours", "26,612\u2009<small>core-hours</small>"),
+        ("0.558|percent", "55.8<small>%</small>"),
+        ("112|duration", "1\u2009<small>min</small>\u200952\u2009<small>s</small>"),
+    ],
+)
+def test_a_word_does_not_run_together_with_its_number(value, shown):
+    assert shown in draw(f'{{% kpi "Lost" {value} %}}of all{{% endkpi %}}')
+
+
+def test_a_table_of_one_row_says_row():
+    table = '{% data_table "T" id="t" columns="A" total=total noun="jobs" %}<tr><td>x</td></tr>{% enddata_table %}'
+    assert "1 of 1 job<" in draw(table, total=1) and "1 of 5 jobs<" in draw(table, total=5)
+
+
 def test_choices_say_what_they_mean():
     html = draw("{% field form.how %}", form=NameForm())
     assert "<legend>How</legend>" in html and "<b>Alone</b><span>Nobody watches.</span>" in html

@@ -91,6 +91,12 @@ def test_amounts_are_written_out():
     assert f.money(4812) == "$4,812" and f.money(46.8) == "$46.80" and f.money(-5) == "−$5"
 
 
+def test_one_of_a_thing_is_written_as_one():
+    assert [f.counted(number, "core") for number in (0, 1, 1200)] == ["0 cores", "1 core", "1,200 cores"]
+    assert f.counted(1, "core-hour", f.short) == "1 core-hour"
+    assert plain(f.counted(35_700_000, "core-hour", f.short)) == "35.7 M core-hours"
+
+
 def test_dates_and_ranges_read_like_prose():
     first, last = dt.date(2026, 7, 7), dt.date(2026, 8, 1)
     assert plain(f.date_range(first, last)) == "7 Jul – 1 Aug"

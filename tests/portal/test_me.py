@@ -1,12 +1,14 @@
 """An agent asks who it is."""
 
+from pathlib import Path
+
 import pytest
 
 from portal.core import clock
-from principals.engine import scopes, tokens
+from principals.engine import checking_in, scopes, tokens
 from principals.models import AgentSession
 from tests import factories
-from tests.conftest import Api, Cast
+from tests.conftest import Api, Cast, sign_in
 
 
 def test_it_says_who_acts_for_whom(cast: Cast, agent_api: Api) -> None:
@@ -24,6 +26,16 @@ def test_it_says_what_is_missing(cast: Cast) -> None:
     asked_for = len(scopes.default_scopes(tokens.TokenKind.AGENT) - {"me:read"})
     assert codes.count("scope_missing") == asked_for > 0
     assert all(item["remedy"] for item in body["missing"])
+    lacking = next(item for item in body["missing"] if item["code"] == "not_checked_in")
+    assert lacking["remedy"] == checking_in.REMEDY
+
+
+def test_page_and_documents_say_in_the_same_words_what_checking_in_means(cast: Cast) -> None:
+    root = Path(__file__).parents[2]
+    texts = [(root / name).read_text() for name in ("README.md", "docs/users.md", "docs/harnesses.md")]
+    for text in (*texts, sign_in(cast.colleague).get("/agents/okafor-docking/").content.decode()):
+        plain = " ".join(text.replace("`", "").split())
+        assert checking_in.MEANING in plain and checking_in.WHO_DECLARES in plain
 
 
 def test_a_session_that_is_known_is_not_missing(cast: Cast, agent_api: Api) -> None:

@@ -33,3 +33,16 @@ def test_templates_are_formatted():
         [djade, "--target-version", "5.2", "--check", *files], capture_output=True, text=True, check=False
     )
     assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_no_number_stands_before_a_noun_that_is_always_plural() -> None:
+    nouns = "core|point|record|reading|job|agent|GPU|node|session|row|event|lab|token|trial|task|minute|time|source"
+    fixed = re.compile(r"\{\{ (?!most\|)[^}]*\}\} (" + nouns + r")s\b")
+    # These stand where the number is above one.
+    above_one = {"job.array_tasks|count }} tasks"}
+    found = [
+        f"{name}: {hit[0]}"
+        for name in NAMES if not name.startswith(("reports/", "dev/"))
+        for hit in fixed.finditer((ROOT / name).read_text()) if not any(each in hit[0] for each in above_one)
+    ]  # fmt: skip
+    assert not found, 'write {{ number|counted:"core" }}'

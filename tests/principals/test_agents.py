@@ -10,6 +10,7 @@ from portal.core.errors import Conflict, Invalid, NotAllowed
 from portal.core.models import AuditEvent, LiveEvent
 from principals import selectors
 from principals import services as principal_services
+from principals.engine.harnesses import known_harnesses
 from principals.models import Agent, AgentToken, Hold, User
 from principals.services.agents import Registration
 from tests import factories
@@ -81,6 +82,13 @@ def test_bad_input_names_its_field(cast: Cast, change: dict[str, object], field:
         _register(cast, cast.pi, wish=replace(WISH, **change))  # type: ignore[arg-type]
     assert caught.value.extra["field"] == field
     assert not Agent.objects.filter(purpose=WISH.purpose).exists()
+
+
+def test_an_unknown_harness_is_refused_with_those_that_are_known(cast: Cast) -> None:
+    with pytest.raises(Invalid) as caught:
+        _register(cast, cast.pi, wish=replace(WISH, harness="skynet"))
+    assert caught.value.code == "unknown_harness"
+    assert all(slug in caught.value.remedy for slug in known_harnesses())
 
 
 def test_its_owner_must_belong_to_the_lab(cast: Cast) -> None:

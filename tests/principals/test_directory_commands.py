@@ -81,7 +81,7 @@ def test_issue_service_token_prints_a_token_that_works(db: None) -> None:
     actor = actor_for_token(plain, address="192.0.2.1")
     assert actor.service is not None and actor.service.cluster is not None
     assert (actor.service.cluster.name, actor.scopes) == ("aster", frozenset({"ingest:jobs"}))
-    assert "1 tokens" in _run("issue_service_token", "reader", "--revoke")
+    assert "1 token of" in _run("issue_service_token", "reader", "--revoke")
     assert ServiceToken.objects.get().state == "revoked"
 
 

@@ -7,9 +7,9 @@ import pytest
 from portal.core import clock
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
-from principals.models import Hold, User
+from principals.models import Hold, ServiceToken, User
 from tests import factories
-from tests.conftest import Cast, sign_in
+from tests.conftest import Api, Cast, sign_in
 from tests.portal.permission_table import PAGES
 from tests.portal.permission_world import paths_of
 
@@ -36,6 +36,20 @@ def test_every_form_is_refused(cast: Cast, role: str) -> None:
     answers = {path: client.post(paths_of(cast, path)) for path in forms}
     assert {path for path, answer in answers.items() if answer.status_code != 403} == set()
     assert all(REASON in answer.content.decode() for answer in answers.values())
+
+
+def test_it_leaves_the_service_accounts_running_on_purpose(cast: Cast) -> None:
+    """They are the site's: telemetry does not stop with whoever made their token, nor with a lab."""
+    token = factories.make_service_token("ingest:sessions")
+    ServiceToken.objects.update(created_by=cast.pi)
+    hold(cast.pi)
+    principal_services.place_hold(
+        actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.LAB, subject_id=cast.lab.pk, kind=Hold.Kind.CONTAINMENT,
+        code="contained", reason=REASON,
+    )  # fmt: skip
+    session = {"host": "login01", "user": "pi", "harness": "codex", "start": "2026-07-01T00:00:00Z"}
+    answer = Api(token).post("/ingest/sessions", {"cluster": "aster", "sessions": [session]})
+    assert (answer.status_code, answer.json()["results"][0]["outcome"]) == (200, "created")
 
 
 def test_the_refusal_says_why_and_what_lifts_it(cast: Cast) -> None:

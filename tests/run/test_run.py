@@ -1,6 +1,7 @@
 """`manage.py run`, which is what `make run` starts: it comes up, says where it is, and stops losing nothing."""
 
 import os
+import shlex
 import signal
 import socket
 import sqlite3
@@ -54,6 +55,7 @@ def test_it_is_ready_says_so_keeps_the_demo_moving_and_stops_on_ctrl_c(demo_copy
 def test_ctrl_c_in_a_terminal_reaches_the_whole_group_and_does_no_harm(demo_copy):
     with demo.portal(demo_copy, DEMO="0") as portal:
         portal.wait_for(portal.ready_line)
+        assert "The data there are a demo’s" in portal.said  # it was asked to start empty
         os.killpg(portal.process.pid, signal.SIGINT)
         assert portal.process.wait(30) == 0
         assert "Traceback" not in portal.said
@@ -139,10 +141,11 @@ def test_a_port_that_is_taken_is_told_with_another(demo_copy):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        ran = demo.manage(demo_copy, "run", check=False, PORT=str(port))
+        ran = demo.manage(demo_copy, "run", check=False, PORT=str(port), DEMO="0")
     assert ran.returncode == 1
     assert f"Cannot listen at 127.0.0.1:{port}" in ran.stderr
-    assert "make run" in ran.stderr
+    assert f"Try GATEHOUSE_DATA={shlex.quote(str(demo_copy))} DEMO=0 PORT=" in ran.stderr
+    assert ran.stderr.endswith(" make run\n")
     assert ran.stderr.count("\n") == 1
 
 

@@ -99,6 +99,8 @@ def test_sending_a_session_again_changes_nothing(cluster: Cluster):
         ({"login": "two words"}, "user_invalid"),
         ({"host": ""}, "host_invalid"),
         ({"harness": ""}, "harness_invalid"),
+        ({"harness": "nosuch"}, "unknown_harness"),
+        ({"harness": "Claude-Code"}, "unknown_harness"),
         ({"kind": "interactive"}, "harness_on_interactive"),
         ({"campaign": "c" * 101}, "campaign_too_long"),
         ({"started": clock.now() + timedelta(days=2), "ended": None}, "future_date"),
@@ -111,6 +113,13 @@ def test_sending_a_session_again_changes_nothing(cluster: Cluster):
 def test_a_session_that_cannot_be_is_rejected_and_the_rest_is_taken(cluster: Cluster, fields: dict, reason: str):
     declared = declare(cluster, session(**fields), session())
     assert [(each.outcome, each.reason) for each in declared.outcomes] == [("rejected", reason), ("created", "")]
+    assert declared.outcomes[0].remedy
+
+
+def test_an_unknown_harness_takes_no_jobs_from_a_known_one(cluster: Cluster):
+    ingest(cluster, text(job_row(1)))
+    declare(cluster, session(), session(harness="nosuch"))
+    assert attribution() == ("agent", "claude-code", "declared_session")
 
 
 def test_a_session_of_many_jobs_attributes_them_chunk_by_chunk(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):

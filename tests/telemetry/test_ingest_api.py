@@ -9,7 +9,8 @@ from django.test import override_settings
 
 from portal.core import clock
 from portal.core.models import IdempotencyKey
-from principals.models import Cluster
+from principals.engine.harnesses import known_harnesses
+from principals.models import Agent, Cluster
 from telemetry import services, tasks
 from telemetry.models import IngestBatch, Job
 from telemetry.services.ingest.mistyped import ATTEMPTS_KEPT
@@ -189,10 +190,41 @@ def test_sessions_get_an_outcome_each(service_api: Api):
     answer = service_api.post("/ingest/sessions", {"cluster": "aster", "sessions": sent})
     assert answer.status_code == 200, answer.content
     results = [(each["outcome"], each["reason"]) for each in answer.json()["results"]]
-    assert results == [("created", ""), ("rejected", "end_before_start"), ("created", "")]
+    assert results == [("created", "login_unclaimed"), ("rejected", "end_before_start"), ("created", "")]
     assert answer.json()["jobs_changed"] == 1
     job = Job.objects.get()
     assert (job.actor, job.actor_method, job.campaign) == ("agent", "declared_session_with_interactive", "dock")
+
+
+def test_a_session_of_a_harness_is_told_its_agent_or_why_it_has_none(cast: Cast, service_api: Api):
+    sessions = [
+        a_session(user="colleague"), a_session(user="pi"), a_session(user="nobody-here"),
+        a_session(user="colleague", harness=None),
+    ]  # fmt: skip
+
+    def told() -> list[tuple[str | None, str]]:
+        answer = service_api.post("/ingest/sessions", {"cluster": "aster", "sessions": sessions}).json()
+        assert [bool(each["remedy"]) for each in answer["results"]] == [
+            bool(each["reason"]) for each in answer["results"]
+        ]
+        return [(each["agent"], each["reason"]) for each in answer["results"]]
+
+    assert told() == [(cast.agent.name, ""), (None, "no_agent"), (None, "login_unclaimed"), (None, "")]
+    factories.make_agent(cast.lab, cast.pi, "okafor-late")
+    assert told() == [(cast.agent.name, ""), (None, "declared_before"), (None, "login_unclaimed"), (None, "")]
+    second = factories.make_agent(cast.lab, cast.colleague, "okafor-second")
+    sessions = [a_session(user="colleague", start="2026-07-01T10:00:00Z")]
+    assert told() == [(None, "several_agents")]
+    Agent.objects.filter(pk__in=(second.pk, cast.agent.pk)).update(hosts=["login9"])
+    sessions = [a_session(user="colleague", start="2026-07-01T10:30:00Z")]
+    assert told() == [(None, "host_not_allowed")]
+
+
+def test_an_unknown_harness_is_rejected_with_those_that_are_known(service_api: Api):
+    body = {"cluster": "aster", "sessions": [a_session(harness="nosuch"), a_session()]}
+    rejected, taken = service_api.post("/ingest/sessions", body).json()["results"]
+    assert (rejected["outcome"], rejected["reason"], taken["outcome"]) == ("rejected", "unknown_harness", "created")
+    assert all(slug in rejected["remedy"] for slug in known_harnesses())
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,7 @@ def test_standard_input_is_read_once(db: None, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr("sys.stdin", Stdin())
     call_command("ingest_jobs", "-", cluster="aster")
     assert Job.objects.count() == 1
-    assert "standard input: 1 records" in capsys.readouterr().out
+    assert "standard input: 1 record\n" in capsys.readouterr().out
 
 
 def test_records_of_a_reader_take_the_same_path(cluster: Cluster):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from portal.core import clock
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry.models import IngestBatch, Job, QuarantinedRow, RollupDay, SchedulerCalls, SlurmReader
@@ -218,13 +219,26 @@ def test_the_command_looks_sweeps_and_counts_once(
     (tmp_path / "counters").write_text(sdiag(5))
     monkeypatch.setenv("PATH", commands.environment["PATH"])
     call_command("slurm_reader", "--cluster", "aster", "--once")
-    assert capsys.readouterr().out == "1 jobs in the queue, 1 asked about, 1 unsettled.\n"
+    assert capsys.readouterr().out == "1 job in the queue, 1 asked about, 1 unsettled.\n"
     assert Job.objects.get().state == "COMPLETED"
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(CommandError, match="has no scontrol"):
         call_command("slurm_reader", "--cluster", "aster", "--once")
+    row = SlurmReader.objects.get()
+    assert "has no scontrol" in row.problem and f"tried {clock.now().astimezone(UTC):%Y-%m-%d}" in row.problem
     with pytest.raises(CommandError, match="--every is a second or more"):
         call_command("slurm_reader", "--cluster", "aster", "--every", "0.1")
+
+
+def test_a_first_try_that_fails_leaves_a_row_that_says_why_and_when(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(CommandError, match="has no scontrol"):
+        call_command("slurm_reader", "--cluster", "aster", "--once")
+    row = SlurmReader.objects.get()
+    assert row.problem.startswith("This host has no scontrol.") and row.problem.endswith(" UTC)")
+    assert "Install Slurm's client commands." in row.problem
 
 
 def test_the_command_leaves_a_cluster_alone_that_another_reader_reads(

@@ -10,6 +10,7 @@ from policies.models import AupVersion
 from portal.core import clock
 from portal.dashboard.components.words import facility_zone
 from principals import services as principal_services
+from principals.engine import tiers
 from principals.engine.harnesses import known_harnesses
 from principals.models import Agent, Lab, User
 from principals.services.agents import Registration
@@ -60,9 +61,12 @@ class RegisterForm(forms.Form):
         initial=Agent.Autonomy.SUPERVISED,
         choices=[
             ("supervised", "Supervised\nSomeone in the lab is at the keyboard and sees each step."),
-            ("unattended", "Unattended\nIt submits, waits and resubmits with nobody watching. Staff approve this too."),
+            ("unattended", "Unattended\nIt submits, waits and resubmits with nobody watching."),
         ],
-        help_text="This weighs most in its risk tier.",
+        help_text=(
+            "This weighs most in its risk tier. What is above the standard tier, "
+            f"{tiers.ELEVATED_FROM} points and more, also waits for staff."
+        ),
     )
     owner = forms.ModelChoiceField(
         User.objects.none(),

@@ -19,14 +19,14 @@ from policies import services as policy_services
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.dashboard import figures, formats
-from portal.dashboard.agents.actions import show_token
+from portal.dashboard.agents.actions import find_agent, is_repeated, show_no_more, show_token
 from portal.dashboard.agents.forms import RegisterForm
 from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
+from portal.dashboard.agents.preview import preview_of
 from portal.dashboard.formats import date_range, day, money
 from principals import permissions, selectors
 from principals import services as principal_services
 from principals.actors import Actor
-from principals.engine import tiers
 from principals.models import Agent, AgentSession, Lab, LabMembership
 from principals.web import PageRequest, add_refusal, page
 
@@ -35,7 +35,7 @@ NEXT_STEPS = [
     {"title": "You register it", "note": "As PI or lab manager that is also the approval.", "at": "current"},
     {"title": "Staff approve", "note": "Only from tier Elevated; usually the same day.", "at": ""},
     {"title": "You get a token", "note": "Shown once, with two lines to run on the login node.", "at": ""},
-    {"title": "It checks in", "note": "Its jobs carry its name from then on.", "at": ""},
+    {"title": "It checks in", "note": "When a session of it is declared; jobs in it carry its name.", "at": ""},
 ]
 IDLE_AFTER = timedelta(days=30)
 ENDS_WITHIN = timedelta(days=30)
@@ -70,6 +70,8 @@ def my_lab(request: PageRequest) -> HttpResponseBase:
 def register(request: PageRequest, lab: str) -> HttpResponseBase:
     """Register an agent and accept the AUP for it; an agent that is active at once gets its first token, shown once."""
     chosen = get_object_or_404(_labs(request.actor), name=lab)
+    if is_repeated(request):
+        return show_no_more(request, find_agent(request, request.POST["name"].strip()))
     form = RegisterForm(request.POST, lab=chosen, aup=policy_services.current_aup())
     if not form.is_valid():
         return _show(request, chosen, form, status=422)
@@ -116,19 +118,11 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "aup": policy_services.current_aup(),
         "next_steps": NEXT_STEPS,
         "price_note": PRICES.format(money(settings.PRICE_CORE_HOUR, 3), money(settings.PRICE_GPU_HOUR, 2)),
-        **_preview(),
+        "preview": preview_of(form),
         **(_costs(found) if found else {}),
         "now": clock.now(),
     }
     return render(request, "my_lab/my_lab.html", context, status=status)
-
-
-def _preview() -> dict[str, Any]:
-    risk = tiers.assess_risk(tiers.RiskInputs(autonomy=tiers.Autonomy.SUPERVISED, hosts=1))
-    return {
-        "preview_tier": risk.tier.value.capitalize(),
-        "preview_reasons": [{"weight": reason.points, "text": reason.text} for reason in risk.reasons],
-    }
 
 
 def _costs(found: LabFigures) -> dict[str, Any]:

@@ -16,10 +16,11 @@ from portal.dashboard.agents.actions import find_agent
 from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm
 from portal.dashboard.agents.registry import state_of
 from portal.dashboard.audit import reads
+from portal.dashboard.formats import counted
 from portal.dashboard.jobs.cells import RELATED, rows_of
 from principals import permissions, selectors
 from principals.actors import Actor
-from principals.engine import tiers
+from principals.engine import checking_in, tiers
 from principals.engine.harnesses import harness_name
 from principals.models import Agent, AgentSession
 from principals.web import PageRequest, page
@@ -57,7 +58,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "may_approve": _may_approve(found, may),
         "tier": risk.tier.value.capitalize(),
         "reasons": [{"weight": reason.points, "text": reason.text} for reason in risk.reasons],
-        "tier_foot": f"{risk.score} points: {TIER_FOOT[risk.tier]}",
+        "tier_foot": f"{counted(risk.score, 'point')}: {TIER_FOOT[risk.tier]}",
         "approvals": found.approvals.select_related("by"),
         "missing_approvals": selectors.approvals_missing(found) if found.status == Agent.Status.REQUESTED else set(),
         "holds": holds,
@@ -65,6 +66,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "acceptance": _acceptance(found),
         "sessions": sessions.order_by("-started")[:ROWS],
         "session_count": sessions.count(),
+        "checking_in": f"{checking_in.MEANING} {checking_in.WHO_DECLARES}",
         "jobs": rows_of(list(newest[:ROWS]), actor),
         "job_count": jobs.count(),
         "tokens": found.tokens.order_by("-created")[: ROWS * 2] if _sees_tokens(actor, found) else [],

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from portal.dashboard.agents import actions, my_lab, page, registry
+from portal.dashboard.agents import actions, my_lab, page, preview, registry
 
 urlpatterns = [
     path("agents/", registry.agents, name="agents"),
@@ -17,5 +17,6 @@ urlpatterns = [
     path("agents/<str:name>/tokens/<str:key>/revoke/", actions.revoke_token, name="agent-revoke-token"),
     path("my-lab/", my_lab.my_lab, name="my-lab"),
     path("my-lab/<str:lab>/costs.json", my_lab.costs, name="my-lab-costs"),
+    path("my-lab/<str:lab>/pass.html", preview.show_preview, name="my-lab-pass"),
     path("my-lab/<str:lab>/register/", my_lab.register, name="my-lab-register"),
 ]

@@ -59,13 +59,11 @@ def kpi(
 
 def big(value: Any, unit: str = "") -> SafeString:
     """Return a key figure with its units set small: 55.8 and %, 1 min 52 s."""
-    parts = re.split(f"[{formats.NBSP}{formats.NNBSP}]", str(value))
-    if unit:
-        parts.append(unit)
-    joined = format_html_join(
-        "", "{}{}", ((THIN if index and not _is_unit(part) else "", _small(part)) for index, part in enumerate(parts))
-    )
-    return SafeString(joined)
+    text = f"{value}{formats.NBSP}{unit}" if unit else str(value)
+    first, *rest = re.split(f"([{formats.NBSP}{formats.NNBSP}])", text)
+    # Only a sign (%, ×) stands close to its number; a word after it would run together with it.
+    gaps = ["", *(THIN if gap == formats.NBSP else "" for gap in rest[::2])]
+    return SafeString(format_html_join("", "{}{}", zip(gaps, map(_small, [first, *rest[1::2]]), strict=True)))
 
 
 def _is_unit(part: str) -> bool:

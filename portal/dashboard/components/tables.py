@@ -81,6 +81,7 @@ def data_table(
             **{key: value for key, value in locals().items() if key not in {"context", "request"}},
             "heads": heads(request, columns, sort),
             "export_links": exports_of(request, exports, noun),
+            "total_noun": noun.removesuffix("s") if total == 1 else noun,
             "previous": query(request, page=page.previous_page_number()) if page and page.has_previous() else "",
             "next": query(request, page=page.next_page_number()) if page and page.has_next() else "",
         },

@@ -15,6 +15,7 @@ from portal.dashboard.components.library import register
 
 for _name in (
     "count",
+    "counted",
     "short",
     "percent",
     "points",

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from portal.core import clock
 from portal.dashboard.components.words import facility_zone
-from portal.dashboard.formats import duration, moment, stopwatch
+from portal.dashboard.formats import counted, duration, moment, stopwatch
 from principals.actors import Actor as Principal
 from principals.engine.harnesses import harness_name
 from principals.models import AgentSession
@@ -168,11 +168,6 @@ def rows_of(jobs: Iterable[Job], actor: Principal) -> list[JobRow]:
 def seen_sessions(actor: Principal) -> "Prefetch[str]":
     """Return what loads the sessions of jobs: those that `actor` may see, so that no other lab’s agent is named."""
     return Prefetch("session", queryset=AgentSession.objects.visible_to(actor).select_related("agent"))
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def short_nodes(text: str) -> str:

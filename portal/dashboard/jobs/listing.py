@@ -6,6 +6,7 @@ from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
+from portal.dashboard import formats
 from portal.dashboard.jobs import cells, choices
 from portal.dashboard.jobs.exporting import export_jobs
 from portal.dashboard.jobs.live import CountedPaginator
@@ -79,7 +80,8 @@ def _sorted(jobs: QuerySet[Job], wanted: str, totals: JobTotals) -> tuple[QueryS
 
 
 def _title(totals: JobTotals) -> str:
-    return f"{totals.records:,} jobs" if totals.exact else f"More than {totals.records:,} jobs"
+    words = formats.counted(totals.records, "job")
+    return words if totals.exact else f"More than {words}"
 
 
 def _foot(totals: JobTotals) -> str:

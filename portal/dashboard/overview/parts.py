@@ -289,8 +289,8 @@ def deck(asked: Asked) -> dict[str, str]:
         "cluster": asked.scope.cluster.name,
         "period": period_words(asked.scope.period),
         "people": "1 person" if totals.people == 1 else f"{formats.count(totals.people)} people",
-        "jobs": formats.count(totals.submissions),
+        "jobs": formats.counted(totals.submissions, "job"),
         "jobs_url": asked.jobs_url(),
-        "core_hours": formats.short(totals.core_hours),
-        "gpu_hours": formats.short(totals.gpu_hours),
+        "core_hours": formats.counted(totals.core_hours, "core-hour", formats.short),
+        "gpu_hours": formats.counted(totals.gpu_hours, "GPU-hour", formats.short),
     }

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import re
+import shlex
 import socket
 import time
 from typing import IO, Any
@@ -90,9 +91,8 @@ class Command(BaseCommand):
                 probe.bind((host, port))
             except OSError as error:
                 other = port + 1 if 1024 <= port < 65535 else 8000
-                raise CommandError(
-                    f"Cannot listen at {host}:{port} ({error.strerror}). Try PORT={other} make run"
-                ) from None
+                command = f"{_said_again()}PORT={other} make run"
+                raise CommandError(f"Cannot listen at {host}:{port} ({error.strerror}). Try {command}") from None
 
     def _require_alone(self) -> IO[bytes]:
         """Lock the data folder until this process ends: two portals would take each other's tasks and schedules."""
@@ -137,7 +137,12 @@ class Command(BaseCommand):
     def _load_demo(self) -> bool:
         """Load the demo facility into an empty database; say whether the database is a demo."""
         if Cluster.objects.exists() or User.objects.exists():
-            return Cluster.objects.filter(is_demo=True).exists()
+            is_demo = Cluster.objects.filter(is_demo=True).exists()
+            if is_demo and os.environ.get("DEMO") == "0":
+                self._say(
+                    "The data there are a demo’s, which stands still. To start empty, set GATEHOUSE_DATA elsewhere."
+                )
+            return is_demo
         if os.environ.get("DEMO") == "0":
             self._say("Started empty.")
             return False
@@ -161,6 +166,12 @@ class Command(BaseCommand):
         self._say("\nDemo logins, password " + PASSWORD)
         for login, words in LOGINS.items():
             self._say(f"  {login:<10} {words}")
+
+
+def _said_again() -> str:
+    """Return what else was set for this start, as it is typed before a command."""
+    said = [(name, os.environ.get(name)) for name in ("GATEHOUSE_DATA", "DEMO", "HOST")]
+    return "".join(f"{name}={shlex.quote(value)} " for name, value in said if value)
 
 
 def _address(host: str, port: int) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.template.defaultfilters import pluralize
 
 from portal.core.errors import DomainError
 from principals import services as principal_services
@@ -51,4 +52,6 @@ class Command(BaseCommand):
         tokens_left = ServiceToken.objects.filter(service__name=account, revoked_at=None).select_related("service")
         for token in tokens_left:
             principal_services.revoke_service_token(actor=SYSTEM_ACTOR, token=token, reason="revoked by command")
-        self.stdout.write(f"{len(tokens_left)} tokens of {account} are revoked.")
+        self.stdout.write(
+            f"{len(tokens_left)} token{pluralize(tokens_left)} of {account} {pluralize(tokens_left, 'is,are')} revoked."
+        )

@@ -57,11 +57,15 @@ class Known:
 
 @dataclass(slots=True)
 class Lines:
-    """How the lines of the files were read: records, steps, and those set aside, by the code of the reason."""
+    """How the lines of the files were read: records, steps, and those set aside, by the code of the reason.
+
+    `others` are the clusters of those that were set aside because another was asked for.
+    """
 
     jobs: int = 0
     steps: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
+    others: Counter[str] = field(default_factory=Counter)
 
     def reject(self, code: str, count: int) -> None:
         """Count records that were set aside."""
@@ -96,7 +100,10 @@ class Framer:
             frames.append(self._of_columns(block.columns.jobs, block.columns.tails))
         frames.append(self._of_records(self._sorted_out(block)))
         jobs = pl.concat(frames)
-        jobs = self._without("other_cluster", jobs, self._is_other_cluster())
+        is_other = self._is_other_cluster()
+        if self._cluster:
+            self._lines.others.update(dict(jobs.filter(is_other)["cluster"].value_counts().iter_rows()))
+        jobs = self._without("other_cluster", jobs, is_other)
         for code, is_odd in _ODDITIES.items():
             jobs = self._without(code, jobs, is_odd)
         self._lines.jobs += len(jobs)

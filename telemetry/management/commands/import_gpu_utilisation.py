@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
 from django.core.management.base import BaseCommand, CommandError
+from django.template.defaultfilters import pluralize
 
 from portal.core.errors import DomainError
 from principals.actors import SYSTEM_ACTOR
@@ -57,7 +58,7 @@ def lines_of(stream: BinaryIO) -> Iterator[str]:
 def _describe(summary: services.FileSummary, shown: str) -> str:
     batch = summary.batch
     lines = [
-        f"{shown}: {batch.total_rows} readings of a job's GPU",
+        f"{shown}: {batch.total_rows} reading{pluralize(batch.total_rows)} of a job's GPU",
         f"  new {batch.created_rows}, changed {batch.updated_rows}, known already {batch.duplicate_rows}, "
         f"older than known {batch.late_rows}",
         f"  job not known yet {summary.waiting}, set aside {batch.rejected_rows}",

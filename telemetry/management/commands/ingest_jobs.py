@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.template.defaultfilters import pluralize
 
 from portal.core.errors import DomainError
 from principals.actors import SYSTEM_ACTOR
@@ -62,7 +63,7 @@ class Command(BaseCommand):
 def summary_of(batch: IngestBatch, shown: str) -> str:
     """Return the summary of a finished batch, one plain line a fact."""
     lines = [
-        f"{shown}: {batch.total_rows} records",
+        f"{shown}: {batch.total_rows} record{pluralize(batch.total_rows)}",
         f"  new {batch.created_rows}, changed {batch.updated_rows}, known already {batch.duplicate_rows}, "
         f"older than known {batch.late_rows}",
         f"  steps {batch.step_rows}, set aside {batch.rejected_rows}, secrets redacted {batch.redactions}",
@@ -89,7 +90,8 @@ class _Meter:
         if not self._live or now - self._shown < _EVERY_S:
             return
         self._shown, passed = now, max(now - self._start, 0.001)
-        parts = [f"{self._name}: {progress.rows} records", f"{(progress.rows - first.rows) / passed:.0f}/s"]
+        rows, pace = progress.rows, (progress.rows - first.rows) / passed
+        parts = [f"{self._name}: {rows} record{pluralize(rows)}", f"{pace:.0f}/s"]
         if progress.bytes_total:
             parts.append(f"{progress.offset / 1e6:.1f} of {progress.bytes_total / 1e6:.1f} MB")
             speed = (progress.offset - first.offset) / passed

@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.template.defaultfilters import pluralize
 
 from portal.core.errors import DomainError
 from principals.actors import SYSTEM_ACTOR
@@ -15,7 +16,7 @@ from telemetry import services
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.source import SlurmSource
 from telemetry.models import InventoryReading
-from telemetry.services.reader.asking import describe
+from telemetry.services.reader.asking import describe, describe_with_remedy
 from telemetry.services.reader.reader import ReaderStopped
 from telemetry.services.reader.service import Pace
 
@@ -58,7 +59,7 @@ class Command(BaseCommand):
                     pace=Pace(look_s=options["every"], sweep_s=options["sweep"]), **given,
                 )  # fmt: skip
         except (DomainError, FormatError) as error:
-            raise CommandError(f"{describe(error)} {error.remedy}".strip()) from error
+            raise CommandError(describe_with_remedy(error)) from error
 
     def _read_once(self, cluster: Cluster, **given: Any) -> None:
         with services.hold_reader(actor=SYSTEM_ACTOR, cluster=cluster, **given) as reader:
@@ -76,11 +77,15 @@ class Command(BaseCommand):
             reader.sweep()
             reader.count()
             self._take_inventory(reader)
+        except (DomainError, FormatError) as error:
+            reader.fail(describe_with_remedy(error))
+            raise
         finally:
             reader.close()
         services.catch_up(cluster=reader.cluster)
         self.stdout.write(
-            f"{len(reader.queue)} jobs in the queue, {asked} asked about, {len(reader.unsettled)} unsettled."
+            f"{len(reader.queue)} job{pluralize(reader.queue)} in the queue, {asked} asked about, "
+            f"{len(reader.unsettled)} unsettled."
         )
 
     def _take_inventory(self, reader: services.Reader) -> None:

@@ -54,6 +54,11 @@ def describe(error: DomainError | FormatError) -> str:
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
+def describe_with_remedy(error: DomainError | FormatError) -> str:
+    """Return what went wrong and what to do about it, as one line to show and keep."""
+    return f"{describe(error)} {error.remedy}".strip()
+
+
 @dataclass
 class Asker:
     """Runs programs that ask a Slurm. `calls` counts how often, `busy_s` how long they took."""

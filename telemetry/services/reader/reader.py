@@ -31,6 +31,7 @@ DEEP_EVERY: Final = timedelta(days=1)
 DEEP: Final = timedelta(hours=48)
 PATIENCE: Final = 60  # looks; what accounting does not know by then, a sweep will find or nobody
 SILENCE: Final = timedelta(hours=1)
+PROBLEM_KEPT: Final = 300  # letters, of `SlurmReader.problem`
 NOTED: Final = ("calls", "busy_s", "counted", "unsettled", "problem", "looked", "swept_until", "deep_swept")
 KNOWN: Final = timedelta(days=7)  # of these the jobs that are stored as active are asked about after a start
 
@@ -148,8 +149,9 @@ class Reader:
             self._count_calls()
 
     def fail(self, problem: str) -> None:
-        """Note why a look or a sweep was in vain; the next one that works takes the note away."""
-        self._note(problem=problem[:300])
+        """Note why and when a look or a sweep was in vain; the next one that works takes the note away."""
+        at = f" (tried {clock.now().astimezone(UTC):%Y-%m-%d %H:%M} UTC)"
+        self._note(problem=problem[: PROBLEM_KEPT - len(at)] + at)
 
     def close(self) -> None:
         """Finish the open batch."""

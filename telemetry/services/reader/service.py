@@ -15,7 +15,7 @@ from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.source import SlurmSource
 from telemetry.models import InventoryReading
 from telemetry.services import rollups
-from telemetry.services.reader.asking import TIMEOUT_S, describe
+from telemetry.services.reader.asking import TIMEOUT_S, describe, describe_with_remedy
 from telemetry.services.reader.naming import WrongCluster
 from telemetry.services.reader.reader import Reader, ReaderStopped
 from telemetry.services.sources import reader_lease
@@ -118,11 +118,12 @@ def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str]
                     reader.count()
                 failures = 0
                 _take_inventory(reader, round_, say)
-            except WrongCluster:
+            except WrongCluster as error:
+                reader.fail(describe_with_remedy(error))
                 raise
             except (DomainError, FormatError) as error:
                 failures += 1
-                problem = f"{describe(error)} {error.remedy}".strip()
+                problem = describe_with_remedy(error)
                 reader.fail(problem)
                 say(f"{problem} Trying again.")
             rollups.refresh(cluster=reader.cluster)
