@@ -18,20 +18,24 @@ class Readings:
         self.scope = scope
 
     @cached_property
+    def loads(self) -> selectors.Loads:
+        return selectors.Loads(self.scope)
+
+    @cached_property
     def totals(self) -> selectors.Totals:
-        return selectors.totals(self.scope)
+        return self.loads.whole
 
     @cached_property
     def by_actor(self) -> dict[str, selectors.Totals]:
-        return selectors.totals_by_actor(self.scope)
+        return selectors.totals_by_actor(self.scope, loads=self.loads)
 
     @cached_property
     def shares(self) -> dict[Definition, selectors.Shares]:
-        return {definition: selectors.shares(self.scope, definition) for definition in Definition}
+        return {each: selectors.shares(self.scope, each, loads=self.loads) for each in Definition}
 
     @cached_property
     def harnesses(self) -> list[selectors.HarnessLoad]:
-        return selectors.by_harness(self.scope)
+        return selectors.by_harness(self.scope, loads=self.loads)
 
     @cached_property
     def labs(self) -> selectors.GroupLoads:

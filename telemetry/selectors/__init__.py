@@ -27,12 +27,13 @@ from telemetry.selectors.job_lists import (
     newest_by_raw_id,
     total,
 )
+from telemetry.selectors.loads import Loads, totals_by_actor
 from telemetry.selectors.ordered import OrderedJobs, newest_first, ranges_of
 from telemetry.selectors.rhythm import HourOfWeek, Runtimes, hour_of_week, runtimes
 from telemetry.selectors.scope import Definition, Period, Scope
 from telemetry.selectors.sessions import SessionAges, session_ages
 from telemetry.selectors.shares import DayLoad, HarnessLoad, Shares, Split, by_day, by_harness, shares
-from telemetry.selectors.totals import Totals, daily_totals, ratio, totals, totals_by_actor
+from telemetry.selectors.totals import Totals, daily_totals, ratio, totals
 
 __all__ = [
     "MIN_PEOPLE",
@@ -51,6 +52,7 @@ __all__ = [
     "HourOfWeek",
     "JobFilter",
     "JobTotals",
+    "Loads",
     "OrderedJobs",
     "Period",
     "Runtimes",

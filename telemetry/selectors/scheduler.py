@@ -7,8 +7,8 @@ from datetime import date
 from django.db.models import F, Q, Sum
 
 from telemetry.models import Actor, RollupDay, SchedulerCalls
+from telemetry.selectors.loads import Loads
 from telemetry.selectors.scope import Definition, Scope
-from telemetry.selectors.shares import main_harnesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def asking(scope: Scope) -> list[Asking]:
     calls = Counter(dict(counts.values_list("cluster_user").annotate(Sum("calls")).order_by()))
     rows = scope.attributed(Definition.ACCOUNT).filter(day__in=days)
     jobs = list(rows.values_list("cluster_user", "who").annotate(Sum("submissions")).order_by())
-    harnesses = main_harnesses(scope)
+    harnesses = Loads(scope).main_harnesses
     found = [Asking(who, harnesses.get(user, ""), calls.pop(user, 0), jobs) for user, who, jobs in jobs]
     # Who only asked has no job to be told by.
     return found + [Asking(Actor.UNKNOWN, "", asked, 0) for asked in calls.values()]

@@ -1,17 +1,16 @@
 """Agents' shares of people, submissions, core-hours and GPU-hours; by harness and by day."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Sum
 
 from principals.engine.harnesses import harness_name
 from telemetry.models import Actor
+from telemetry.selectors.loads import Loads, totals_by_actor
 from telemetry.selectors.scope import Definition, Scope
-from telemetry.selectors.totals import ratio, totals_by_actor
+from telemetry.selectors.totals import ratio
 
 MEASURES = ("submissions", "core_s", "gpu_s")
 
@@ -53,27 +52,25 @@ class Shares:
         return ratio(share, of_people) if share is not None and of_people else None
 
 
-def shares(scope: Scope, definition: Definition) -> Shares:
-    """Split the four measures by actor; two queries.
+def shares(scope: Scope, definition: Definition, *, loads: Loads | None = None) -> Shares:
+    """Split the four measures by actor.
 
     People are login names with any job in the period; each counts once: an agent user first, then people, then those
     of whom nothing is known.
     """
-    sums = totals_by_actor(scope, definition)
+    loads = loads or Loads(scope)
+    sums = totals_by_actor(scope, definition, loads=loads)
     measures = {name: Split(*(getattr(sums[actor], name) for actor in Actor.values)) for name in MEASURES}
-    return Shares(definition=definition, users=_people(scope, definition), **measures)
+    return Shares(definition=definition, users=_people(loads, definition), **measures)
 
 
-def _people(scope: Scope, definition: Definition) -> Split:
-    rows = scope.attributed(definition)
-    agents = rows.filter(who=Actor.AGENT).values("cluster_user")
-    is_agent = Q(cluster_user__in=agents)
-    found = rows.aggregate(
-        everybody=Count("cluster_user", distinct=True),
-        agents=Count("cluster_user", distinct=True, filter=is_agent),
-        humans=Count("cluster_user", distinct=True, filter=Q(who=Actor.HUMAN) & ~is_agent),
-    )
-    return Split(found["agents"], found["humans"], found["everybody"] - found["agents"] - found["humans"])
+def _people(loads: Loads, definition: Definition) -> Split:
+    users: dict[str, set[int]] = defaultdict(set)
+    who = loads.who(definition)
+    for load in loads.rows:
+        users[who(load)].add(load.user)
+    agents, people = users[Actor.AGENT], users[Actor.HUMAN] - users[Actor.AGENT]
+    return Split(len(agents), len(people), len(users[Actor.UNKNOWN] - people - agents))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,39 +92,17 @@ class HarnessLoad:
         return self.users
 
 
-def by_harness(scope: Scope) -> list[HarnessLoad]:
-    """Split agents' jobs by harness, most submissions first; one query. The rows add up to agents' totals."""
-    rows = list(_by_user_and_harness(scope))
-    sums: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in rows:
-        sums[row["harness"]].update({name: row[f"{name}_"] for name in MEASURES})
-    users = Counter(_main(rows).values())
-    loads = [HarnessLoad(harness=h, users=users[h], **{name: s[name] for name in MEASURES}) for h, s in sums.items()]
-    return sorted(loads, key=lambda load: (-load.submissions, load.harness))
-
-
-def main_harnesses(scope: Scope) -> dict[int, str]:
-    """Return the harness of most of each login name's agent jobs; one query."""
-    return _main(_by_user_and_harness(scope))
-
-
-def _by_user_and_harness(scope: Scope) -> Iterable[Any]:
-    return (
-        scope.rollups()
-        .filter(actor=Actor.AGENT)
-        .values("harness", "cluster_user")
-        .annotate(**{f"{name}_": Sum(name) for name in MEASURES})
-        .order_by("harness", "cluster_user")
-    )
-
-
-def _main(rows: Iterable[Any]) -> dict[int, str]:
-    main: dict[int, tuple[int, str]] = {}
-    for row in rows:
-        user, submissions = row["cluster_user"], row["submissions_"]
-        if user not in main or submissions > main[user][0]:
-            main[user] = (submissions, row["harness"])
-    return {user: harness for user, (_, harness) in main.items()}
+def by_harness(scope: Scope, *, loads: Loads | None = None) -> list[HarnessLoad]:
+    """Split agents' jobs by harness, most submissions first. The rows add up to agents' totals."""
+    loads = loads or Loads(scope)
+    users = Counter(loads.main_harnesses.values())
+    found = loads.totals(by=lambda load: load.harness if load.actor == Actor.AGENT else None)
+    rows = [
+        HarnessLoad(harness, users[harness], **{name: getattr(sums, name) for name in MEASURES})
+        for harness, sums in found.items()
+        if harness is not None
+    ]
+    return sorted(rows, key=lambda row: (-row.submissions, row.harness))
 
 
 @dataclass(frozen=True, slots=True)

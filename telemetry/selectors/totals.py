@@ -7,8 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Q, Sum
 
-from telemetry.models import Actor
-from telemetry.selectors.scope import Definition, Scope
+from telemetry.selectors.scope import Scope
 
 HOUR_S = 3600
 
@@ -103,13 +102,10 @@ COUNTED = {
     "users": Count("cluster_user", distinct=True, filter=Q(ended__gt=0)),
     "labs": Count("lab", distinct=True, filter=Q(ended__gt=0)),
 }
-_SUMS: dict[str, Any] = {
-    field.name: (Max if field.name == "max_cores" else Sum)(field.name, default=0)
-    for field in fields(Totals)
-    if field.name not in COUNTED
-}
+SUMMED = tuple(field.name for field in fields(Totals) if field.name not in COUNTED)
+SUMS: dict[str, Any] = {name: (Max if name == "max_cores" else Sum)(name, default=0) for name in SUMMED}
 # Counts first: an aggregate named like a column must not stand in for it in a later filter.
-AGGREGATES = {f"{name}_": expression for name, expression in (COUNTED | _SUMS).items()}
+AGGREGATES = {f"{name}_": expression for name, expression in (COUNTED | SUMS).items()}
 
 
 def read(row: Mapping[str, Any]) -> Totals:
@@ -129,12 +125,3 @@ def daily_totals(scope: Scope) -> dict[date, Totals]:
     """
     rows = {row["day"]: read(row) for row in scope.rollups().values("day").annotate(**AGGREGATES)}
     return {day: rows.get(day, Totals()) for day in scope.period.days}
-
-
-def totals_by_actor(scope: Scope, definition: Definition = Definition.JOB) -> dict[str, Totals]:
-    """Sum a scope up by agent, human and unknown, each always there; one query.
-
-    Sums add up to `totals`. Under the definition `job` a person may stand under several actors.
-    """
-    rows = {row["who"]: read(row) for row in scope.attributed(definition).values("who").annotate(**AGGREGATES)}
-    return {actor.value: rows.get(actor.value, Totals()) for actor in Actor}

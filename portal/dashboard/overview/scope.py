@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from datetime import date
 from urllib.parse import urlencode
 
-from django.db.models import Max
-
 from portal.core.errors import Invalid, NotFound
 from portal.dashboard.formats import date_range
 from principals import permissions
@@ -77,13 +75,19 @@ def _cluster(name: str, *, strict: bool) -> Cluster | None:
         return found
     if name and strict:
         raise NotFound(f"No cluster is called {name[:40]}.")
-    newest = RollupDay.objects.order_by("-day").values_list("cluster", flat=True).first()
-    return Cluster.objects.filter(pk=newest).first() if newest else None
+    # Cluster by cluster, for that is where the index leads.
+    newest = [(last, one.pk, one) for one in Cluster.objects.all() if (last := _edge_of(one, "-day"))]
+    return max(newest)[-1] if newest else None
+
+
+def _edge_of(cluster: Cluster, order: str) -> date | None:
+    """Return the first (`day`) or last (`-day`) day that has data."""
+    return RollupDay.objects.filter(cluster=cluster).order_by(order).values_list("day", flat=True).first()
 
 
 def _last_days(cluster: Cluster, days: int) -> Period:
     """Return the last days that have data: a log of last year is shown, not an empty present."""
-    last: date | None = RollupDay.objects.filter(cluster=cluster).aggregate(last=Max("day"))["last"]
+    last = _edge_of(cluster, "-day")
     today = Period.last_days(days)
     if last is None or last >= today.first:
         return today
@@ -92,15 +96,25 @@ def _last_days(cluster: Cluster, days: int) -> Period:
 
 def choices(asked: Asked) -> dict[str, list[tuple[str, str]]]:
     """Return the options of the page's three selects."""
-    months = RollupDay.objects.filter(cluster=asked.scope.cluster).dates("day", "month", order="DESC")
+    months = _months(asked.scope.cluster)
     return {
         "clusters": [(name, name) for name in Cluster.objects.order_by("name").values_list("name", flat=True)],
         "periods": [
             *((key, f"Last {days} days") for key, days in DAYS.items()),
-            *((f"{month:%Y-%m}", f"{month:%B %Y}") for month in months[:MONTHS_OFFERED]),
+            *((f"{month:%Y-%m}", f"{month:%B %Y}") for month in months),
         ],
         "definitions": [("job", "Job fell into an agent session"), ("account", "Account had agent sessions")],
     }
+
+
+def _months(cluster: Cluster) -> list[date]:
+    """Return the first days of the months from the newest data to the oldest, `MONTHS_OFFERED` at most."""
+    first, last = _edge_of(cluster, "day"), _edge_of(cluster, "-day")
+    if first is None or last is None:
+        return []
+    count = (last.year - first.year) * 12 + last.month - first.month + 1
+    newest = last.year * 12 + last.month - 1
+    return [date((newest - back) // 12, (newest - back) % 12 + 1, 1) for back in range(min(count, MONTHS_OFFERED))]
 
 
 def period_words(period: Period) -> str:
