@@ -9,10 +9,15 @@ if __name__ == "__main__":
     from django.db import InterfaceError, OperationalError, ProgrammingError
 
     from portal.cli.output import writing_carefully
+    from portal.core import stopping
 
+    stopping.end_on_sigterm()
     try:
         with writing_carefully():
             execute_from_command_line(sys.argv)
+    except KeyboardInterrupt as error:
+        sys.stderr.write("\nInterrupted.\n")
+        sys.exit(stopping.status_of(error))
     except ImproperlyConfigured as error:
         sys.exit(f"Error: {error}")
     except (InterfaceError, OperationalError, ProgrammingError) as error:

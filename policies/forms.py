@@ -58,7 +58,10 @@ class SubmitForm(forms.Form):
         help_text="What it declares is reviewed; what it does beyond that is a finding.",
     )  # fmt: skip
     source_url = forms.CharField(
-        label="Source", max_length=500, required=False, help_text="Where a reviewer finds the code."
+        label="Source",
+        max_length=500,
+        required=False,
+        help_text="Where a reviewer finds the code: https://…, git+ssh://…, oci://…, npm:… or pypi:….",
     )
     description = forms.CharField(
         label="What it is for", max_length=4000, required=False, widget=forms.Textarea(attrs={"rows": 4})

@@ -14,6 +14,7 @@ from environ import FileAwareEnv
 from portal.core import csp, logs
 from portal.core.data_folder import prepare_data_folder
 from portal.core.secret_files import read_or_make_secret
+from security.engine.redact import redact
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = FileAwareEnv()
@@ -232,12 +233,13 @@ CACHES = {
 CONTENT_SECURITY_POLICY = csp.POLICY
 
 # --- logs, metrics ---------------------------------------------------------------------------------------
-logs.configure()
+logs.configure(lambda text: redact(text, key=b"\0" * 32).text)  # the fingerprints go nowhere
 LOGGING = logs.logging_config(env.str("LOG_LEVEL", default="INFO"))
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO  # a refusal is an answer, no fault of ours
 # RequestIdMiddleware lets only plain tokens through, so what arrives may be trusted to be one.
 DJANGO_STRUCTLOG_TRUST_UPSTREAM_REQUEST_ID = True
+DJANGO_STRUCTLOG_TRUST_UPSTREAM_CORRELATION_ID = False  # nothing of ours reads it
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 METRICS_TOKEN: str = env.str("METRICS_TOKEN", default="")
 

@@ -13,6 +13,15 @@ IDENTITY_MAX = 128
 _IDENTITY = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*(?:/[a-z0-9]+(?:[._-][a-z0-9]+)*)*")
 _VERSION = re.compile(r"v?(?P<release>\d{1,9}(?:\.\d{1,9}){0,3})(?:-(?P<pre>[0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+# Where code is found: an address, what git takes, a package of a registry. Nothing that a browser would run or open.
+_SOURCE = re.compile(
+    r"(?:(?:git\+)?(?:https?|ssh)|oci)://[^\s/]\S*|git@[\w.-]+:\S+|(?:npm|pypi):@?[A-Za-z0-9][\w./@=-]*"
+    r"|pkg:[a-z]+/\S+",
+    re.I | re.A,
+)
+SOURCE_FORMS = (
+    "https://…, http://…, git+https://…, git+ssh://…, ssh://…, git@host:path, oci://…, npm:…, pypi:… or pkg:…"
+)
 
 
 class ExtensionKind(Enum):
@@ -105,6 +114,17 @@ def validate_digest(digest: str) -> str:
     if _DIGEST.fullmatch(digest) is None:
         raise ValueError("A digest is sha256: followed by 64 lower-case hexadecimal digits.")
     return digest
+
+
+def validate_source(source: str) -> str:
+    """Return where a reviewer finds the code, "" where that is not said; raise ``ValueError`` for another form.
+
+    It is shown as text and never fetched; but what is copied from there should be an address of code.
+    """
+    source = source.strip()
+    if source and _SOURCE.fullmatch(source) is None:
+        raise ValueError("The source is no address of code.")
+    return source
 
 
 def parse_release(

@@ -1,6 +1,6 @@
 """Submitting extensions for review, deciding about them, revoking them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from django.db import IntegrityError, transaction
@@ -39,10 +39,11 @@ def submit_extension(*, actor: Actor, submission: Submission) -> ExtensionReleas
     if actor.user is None:
         raise NotAllowed("An extension is submitted by a person or their agent.", code="not_a_person")
     release = _parse(submission)
+    source = _parse_source(submission.source_url)
     with transaction.atomic():
         extension, _ = Extension.objects.get_or_create(kind=release.kind.value, identity=release.identity)
         _require_room(actor)
-        row = _create(actor, actor.user, extension, release, submission)
+        row = _create(actor, actor.user, extension, release, replace(submission, source_url=source))
         audit.record(
             actor=actor.ref, verb="extension.submit", object_kind="extension", object_id=row.pk, object_label=str(row),
             after={"digest": row.digest, "capabilities": row.capabilities},
@@ -61,6 +62,16 @@ def _parse(submission: Submission) -> engine.ExtensionRelease:
         )  # fmt: skip
     except ValueError as error:
         raise Invalid(str(error), code="extension_malformed", remedy="Correct it and submit again.") from error
+
+
+def _parse_source(text: str) -> str:
+    try:
+        return engine.validate_source(text)
+    except ValueError as error:
+        raise Invalid(
+            str(error), code="source_malformed", remedy=f"Write it as {engine.SOURCE_FORMS}",
+            extra={"field": "source_url"},
+        ) from error  # fmt: skip
 
 
 def _require_room(actor: Actor) -> None:

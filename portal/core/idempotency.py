@@ -57,7 +57,8 @@ def run_once(request: HttpRequest, owner: str, act: Callable[[], HttpResponse]) 
     if not key.isprintable():
         raise Invalid("The Idempotency-Key holds control characters.", code="idempotency_key_malformed")
     digest = hashlib.sha256(request.body).hexdigest()
-    row, kept = _claim(request, owner, key, digest)
+    # A key is for comparing alone, and some put a secret there: its digest is kept.
+    row, kept = _claim(request, owner, hashlib.sha256(key.encode()).hexdigest(), digest)
     if kept is not None:
         return kept
     try:

@@ -1,12 +1,46 @@
 """Structured logs: JSON lines on stderr, one request id through web, worker and commands; secrets never."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import structlog
 
 # Our own tokens are the secrets this process handles; nothing that looks like one reaches a log line.
 _OWN_TOKEN = re.compile(r"\b(gh[as]_[0-9A-Za-z]{12})\.[0-9A-Za-z]{20,}")
+
+# Uvicorn tells of every socket with its query.
+_SOCKET_QUERY = re.compile(r'("WebSocket [^"?\s]*)\?[^"\s]*')
+# Of what a client wrote, as much is looked at and as much is kept. A secret that the first cut split would no longer
+# look like one, so that what stands near that cut goes.
+_FROM_CLIENT = frozenset({"request", "user_agent"})
+_LOOKED_AT, _NEAR_CUT, _KEPT = 4000, 1000, 300
+
+Redactor = Callable[[str], str]
+# The kernel stands below the engine that knows secrets: `configure` is given it.
+_redactors: list[Redactor] = []
+
+
+def redacted(text: str) -> str:
+    """Return a text without the secrets in it."""
+    for redact in _redactors:
+        text = redact(text)
+    return text
+
+
+def _short(text: str) -> str:
+    clean = redacted(text[:_LOOKED_AT])
+    if len(text) > _LOOKED_AT:
+        return clean[: max(0, len(clean) - _NEAR_CUT)][:_KEPT] + "…"
+    return clean if len(clean) <= _KEPT else clean[:_KEPT] + "…"
+
+
+def redact_texts(_: Any, __: str, event: dict[str, Any]) -> dict[str, Any]:
+    """Take the secrets out of every text of a log event, and bound what clients wrote."""
+    for name, value in event.items():
+        if isinstance(value, str):
+            event[name] = _short(value) if name in _FROM_CLIENT else redacted(value)
+    return event
 
 
 def mask_tokens(_: Any, __: str, event: dict[str, Any]) -> dict[str, Any]:
@@ -22,6 +56,9 @@ def drop_query(_: Any, __: str, event: dict[str, Any]) -> dict[str, Any]:
     request = event.get("request")
     if isinstance(request, str):
         event["request"] = request.partition("?")[0]
+    said = event.get("event")
+    if isinstance(said, str) and "WebSocket" in said:
+        event["event"] = _SOCKET_QUERY.sub(r"\1", said)
     return event
 
 
@@ -33,11 +70,16 @@ SHARED_PROCESSORS: list[Any] = [
     structlog.processors.format_exc_info,
     drop_query,
     mask_tokens,
+    redact_texts,
 ]
 
 
-def configure() -> None:
-    """Send structlog through the standard library's handlers, so that both share one format."""
+def configure(*redactors: Redactor) -> None:
+    """Send structlog through the standard library's handlers, so that both share one format.
+
+    `redactors` take the secrets out of a text, one after the other.
+    """
+    _redactors[:] = redactors
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

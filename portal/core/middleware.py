@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from structlog.contextvars import get_contextvars
 
-from portal.core import problems
+from portal.core import logs, problems
 from portal.core.errors import Invalid
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
@@ -18,16 +18,17 @@ _CLEAN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 
 
 class RequestIdMiddleware:
-    """Drop a request id that is no plain token (it goes into logs and audit rows), and send ours back.
+    """Drop a request id that is no plain token or looks like a secret, and send ours back.
 
-    Stands before django-structlog's middleware, which reads the header or makes an id.
+    It goes into logs and audit rows. Stands before django-structlog's middleware, which reads it or makes one.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if not _CLEAN_ID.match(request.META.get("HTTP_X_REQUEST_ID", "")):
+        given = request.META.get("HTTP_X_REQUEST_ID", "")
+        if not _CLEAN_ID.match(given) or logs.redacted(given) != given:
             request.META.pop("HTTP_X_REQUEST_ID", None)
         return self.get_response(request)
 

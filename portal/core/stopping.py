@@ -1,10 +1,35 @@
 """Whether this process is about to end: long work looks between its transactions, and leaves the rest to the next."""
 
+import signal
+from types import FrameType
+
 _asked = False
 
 
 class Stopping(Exception):
     """The process is to end: what was committed stays, the rest is for another."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: a command ends as Ctrl-C ends it, giving back what it holds."""
+
+
+def end_on_sigterm() -> None:
+    """Let SIGTERM end a command by `Terminated`, and a second one at once.
+
+    Commands that wait for long set handlers of their own.
+    """
+    signal.signal(signal.SIGTERM, _terminate)
+
+
+def _terminate(_: int, __: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise Terminated
+
+
+def status_of(error: KeyboardInterrupt) -> int:
+    """Return the exit status by which a shell knows the signal that ended a command."""
+    return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
 
 
 def ask() -> None:

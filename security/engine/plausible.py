@@ -10,6 +10,11 @@ _SAFE_PREFIX = re.compile(
     r"|batch|feature|label|column|row|lookup|registry)s?[._ -]?\Z",
     re.I,
 )
+# "pwd" is a working directory as often as a password.
+_PLACE_PREFIX = re.compile(
+    r"(?:old|work|run|cur|current|orig|original|job|slurm|host|submit|start|script|base|root|project|data|my|the)_\Z",
+    re.I,
+)
 _PLACEHOLDER = re.compile(
     r"""(?ix)
     [*x.•_#-]+ | (.)\1{3,} | \$.* | `.* | <.* | %[sdr(\w%{].*%? | \{.* | @[\w./~-]+ | \[?redacted.*
@@ -64,6 +69,8 @@ def is_plausible_named_value(*, prefix: str, name: str, operator: str, value: st
         return False
     is_password = name.lower().startswith("pass") or name.lower() == "pwd"
     if not is_password and _is_weak(value, name, quoted=quoted):
+        return False
+    if name.lower() == "pwd" and (_PLACE_PREFIX.search(prefix) is not None or _NAMED_PATH.fullmatch(value) is not None):
         return False
     prose = not quoted and (":" in operator and operator.endswith((" ", "\t")))
     return not (prose and value.rstrip(".,").isalpha())

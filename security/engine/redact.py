@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from security.engine import argv
@@ -55,26 +55,34 @@ class _Hit:
 # One of these is in every text of ASCII alone that `may_hold_secret` points at, upper or lower case: for many texts at
 # once, where one search for all of them is cheap. "gh", "ia" and "eyj" point at much that is none.
 SIGNS: Final = (
-    "key", "pass", "token", "://", "login", "cre", "auth", "curl", "hf_", "sk-", "sql", "7z", "b_pat", "xox", "gh",
+    "key", "pass", "token", "://", "login", "cre", "auth", "curl", "hf_", "sk-", "sql", "7z", "_pat_", "xox", "gh",
     "bearer", "sudo", "ldap", "pat-", "pi-", "pm_", "zip", "redis", "mariadb", "<<<", "cookie", "kinit", "ia", "iza",
-    "eyj",
+    "eyj", "sg.", ":aa", "_pwd", "gsk_", "k_live_", "r8_", "_api_", "pplx-", "xai-", "dapi",
 )  # fmt: skip
+_HIDDEN = re.compile("[\u00ad\u200b\u200c\u200d\u2060\ufeff]")  # characters that show nothing
 
 
 def may_hold_secret(text: str) -> bool:
     """Say whether any rule could match; ``False`` is certain, ``True`` is a guess.
 
-    Written out because a loop over the needles, or one pattern for all of them, costs several times as much.
-    A test holds it to the needles of every rule.
+    Written out because a loop over the needles, or one pattern for all of them, costs several times as much. A
+    character that several needles share is asked for first. A test holds it to the needles of every rule.
     """
     t = text.lower()
     return (
         "key" in t or "pass" in t or "token" in t or "://" in t or "login" in t or "cre" in t or "auth" in t
-        or "curl" in t or "hf_" in t or "sk-" in t or "sql" in t or "7z" in t or "b_pat" in t or "xox" in t
+        or "curl" in t or "sk-" in t or "sql" in t or "xox" in t or "pplx-" in t
+        or ("_" in t and ("hf_" in t or "pm_" in t or "_pwd" in t or "_api_" in t))
         or ("gh" in t and _GITHUB.search(t) is not None)
-        or "bearer" in t or "sudo" in t or "ldap" in t or "pat-" in t or "pi-" in t or "pm_" in t
-        or "zip" in t or "redis" in t or "mariadb" in t or "<<<" in t or "cookie" in t or "kinit" in t
-        or (t != text and ("IA" in text or "Iza" in text or "eyJ" in text))
+        or "bearer" in t or "sudo" in t or "ldap" in t or "redis" in t or "<<<" in t
+        or ("pi" in t and ("pi-" in t or "dapi" in t)) or ("pat" in t and ("pat-" in t or "_pat_" in t))
+        or ("z" in t and ("7z" in t or "zip" in t or "Iza" in text)) or ("ki" in t and ("cookie" in t or "kinit" in t))
+        or ("ia" in t and ("mariadb" in t or "IA" in text))
+        or (t != text and (
+            "eyJ" in text or "SG." in text or ":AA" in text or "xai-" in t or "r8_" in t
+            or ("k_" in t and ("gsk_" in t or "k_live_" in t))
+        ))
+        or (not text.isascii() and _HIDDEN.search(text) is not None and may_hold_secret(_HIDDEN.sub("", text)))
     )  # fmt: skip
 
 
@@ -123,6 +131,21 @@ def _blank(text: str, start: int, end: int) -> str:
     return text[:start] + _BLANK * (end - start) + text[end:]
 
 
+def _look(text: str) -> Iterator[_Hit]:
+    lowered = text.lower()
+    yield from _rule_hits(text, lowered)
+    yield from _argument_hits(text, lowered)
+
+
+def _look_through(text: str) -> Iterator[_Hit]:
+    """Look at a text without the characters that show nothing; what is found stands where it stands in the text."""
+    if text.isascii() or _HIDDEN.search(text) is None:
+        return
+    places = [at for at, character in enumerate(text) if _HIDDEN.match(character) is None]
+    for hit in _look("".join(text[at] for at in places)):
+        yield replace(hit, start=places[hit.start], end=places[hit.end - 1] + 1)
+
+
 def _find_all(text: str) -> list[_Hit]:
     """Look until a look finds nothing new.
 
@@ -131,8 +154,7 @@ def _find_all(text: str) -> list[_Hit]:
     found: list[_Hit] = []
     rest = _MARKER.sub(lambda marker: _BLANK * len(marker[0]), text)
     while True:
-        lowered = rest.lower()
-        hits = _merge([*_rule_hits(rest, lowered), *_argument_hits(rest, lowered)])
+        hits = _merge([*_look(rest), *_look_through(rest)])
         if not hits:
             return sorted(found, key=lambda hit: hit.start)
         for hit in hits:
@@ -164,7 +186,7 @@ def redact(text: str, *, key: bytes) -> Redaction:
     findings: list[SecretFinding] = []
     position = 0
     for hit in _find_all(text):
-        value = text[hit.start : hit.end]
+        value = _HIDDEN.sub("", text[hit.start : hit.end])
         parts += [text[position : hit.start], f"[REDACTED:{hit.kind}]"]
         findings.append(
             SecretFinding(hit.detector, hit.kind, hit.start, hit.end, mask(hit.kind, value), fingerprint(value, key))

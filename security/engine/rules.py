@@ -31,18 +31,19 @@ def _is_no_stand_in(match: re.Match[str]) -> bool:
     return is_plausible_value(match["v"])
 
 
-def _shape(kind: str, needles: str, pattern: str) -> Rule:
+def _shape(kind: str, needles: str, pattern: str, before: str = "") -> Rule:
     """Make a rule for a token that is recognised by its own form."""
     return Rule(
         detector=f"shape:{kind}",
         kind=kind,
         needles=tuple(needles.split()),
-        pattern=re.compile(rf"(?<![A-Za-z0-9])(?P<v>{pattern})"),
+        pattern=re.compile(rf"(?<![A-Za-z0-9]){before}(?P<v>{pattern})"),
         check=_is_no_stand_in,
         rank=2,
     )
 
 
+_MIXED = r"(?=[A-Za-z]*[0-9])(?=[a-z0-9]*[A-Z])"  # no run of random letters and digits is without these
 SHAPES = (
     _shape("gatehouse_token", "gha_ ghs_", TOKEN_PATTERN),
     _shape("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{16,}"),
@@ -58,7 +59,20 @@ SHAPES = (
     _shape("npm_token", "npm_", r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
     _shape("pypi_token", "pypi-", r"pypi-[A-Za-z0-9_-]{32,}"),
     _shape("vault_token", "token login", r"hvs\.[A-Za-z0-9_-]{24,}"),
-    _shape("jwt", "eyj", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    # Signed or not: without a signature the token ends in its second full stop.
+    _shape("jwt", "eyj", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
+    _shape("stripe_key", "sk_live_ rk_live_", rf"[rs]k_live_{_MIXED}[A-Za-z0-9]{{16,}}"),
+    _shape("docker_token", "dckr_pat_", r"dckr_pat_[A-Za-z0-9_-]{20,}"),
+    _shape("sendgrid_key", "sg.", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
+    _shape("databricks_token", "dapi", r"dapi[a-f0-9]{32}(?![A-Za-z0-9])(?:-[0-9]+)?"),
+    _shape("groq_key", "gsk_", rf"gsk_{_MIXED}[A-Za-z0-9]{{40,}}"),
+    _shape("xai_key", "xai-", rf"xai-{_MIXED}[A-Za-z0-9]{{60,}}"),
+    _shape("perplexity_key", "pplx-", r"pplx-(?=[A-Za-z]*[0-9])[A-Za-z0-9]{40,}"),
+    _shape("replicate_token", "r8_", rf"r8_{_MIXED}[A-Za-z0-9]{{37}}(?![A-Za-z0-9_])"),
+    _shape("linear_key", "lin_api_", r"lin_api_[A-Za-z0-9]{32,}"),
+    _shape("age_key", "age-secret-key-", r"AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{40,}"),
+    # In the addresses of its interface the token follows the word "bot" at once.
+    _shape("telegram_token", ":aa", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])", before="(?:bot)?"),
 )
 
 PRIVATE_KEY = Rule(
@@ -72,10 +86,20 @@ PRIVATE_KEY = Rule(
     ),
     rank=3,
 )
+PUTTY_KEY = Rule(
+    detector="shape:putty_key",
+    kind="private_key",
+    needles=("putty-user-key-file-",),
+    pattern=re.compile(
+        r"(?P<v>PuTTY-User-Key-File-[0-9]+:\s*(?:ssh|ecdsa)-[^\x00]*?"
+        r"(?:Private-(?:MAC|Hash):\s*[0-9A-Fa-f]+|(?=\x00)|\Z))"
+    ),
+    rank=3,
+)
 
 # The name must end in the word: token_ids, tokenizers, password_file and secret_name are not secrets.
 _NAME = (
-    r"(?P<name>passw(?:or)?d|passphrase|(?<=[a-z_-])pass|(?<=sql_)pwd|secret|token|credentials?"
+    r"(?P<name>passw(?:or)?d|passphrase|(?<=[a-z_-])pass|(?<=[a-z0-9]_)pwd|secret|token|credentials?"
     r"|(?:api|access|auth|account|secret|private|client|encryption|signing|license|service)[_-]?key"
     r"|(?<=[a-z0-9]_)key)"
 )
@@ -111,7 +135,9 @@ def _plain(match: re.Match[str]) -> bool:
     return is_plausible_value(match[value_group(match)])
 
 
-_WORDS = ("pass", "secret", "token", "key", "credential", "sql_pwd")
+# Twenty letters and digits in one run, and some of both: no name and no word.
+_OPAQUE = r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{20,}+"
+_WORDS = ("pass", "secret", "token", "key", "credential", "_pwd")
 
 NAMED = (
     Rule(
@@ -175,6 +201,24 @@ NAMED = (
         _plain,
     ),
     Rule(
+        "url:user",
+        "url_token",
+        ("://",),
+        # A name of a person or a service has no run like this.
+        re.compile(
+            rf"""\bhttps?://(?P<v>(?:[\w.~%+-]*?[._~%+-])?{_OPAQUE}[\w.~%+=-]*+)(?=(?::[^\s/@"'\x00]*)?@[^\s@/])""",
+            re.A,
+        ),
+        _plain,
+    ),
+    Rule(
+        "url:key",
+        "key",
+        ("key=", "key%3d"),
+        re.compile(rf"""[?&](?:(?:api|app|access)[_-]?)?key(?:=|%3D)(?P<v>{_OPAQUE}[\w.~+/=-]*)""", re.I | re.A),
+        _plain,
+    ),
+    Rule(
         "url:signature",
         "url_signature",
         ("://",),
@@ -183,4 +227,4 @@ NAMED = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (PRIVATE_KEY, *SHAPES, *NAMED)
+RULES: tuple[Rule, ...] = (PRIVATE_KEY, PUTTY_KEY, *SHAPES, *NAMED)

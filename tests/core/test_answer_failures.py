@@ -13,6 +13,7 @@ from pytest_django import Settings
 
 from portal.core import clock, middleware, problems, throttle
 from portal.core.errors import NotFound, TooMany
+from tests.security.engine.corpus import make_values
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -115,6 +116,12 @@ def test_a_plain_request_id_comes_back(client: Client) -> None:
 @pytest.mark.parametrize("wrong", ["a b", "x" * 65, "a\nb", "<script>", "é", ""])
 def test_a_request_id_that_is_no_plain_token_is_replaced(client: Client, wrong: str) -> None:
     assert UUID.fullmatch(client.get("/api/plain", headers={"x-request-id": wrong})["X-Request-ID"])
+
+
+@pytest.mark.parametrize("name", ["ghp", "npm", "databricks", "akia"])
+def test_a_request_id_that_looks_like_a_secret_is_replaced(client: Client, name: str) -> None:
+    secret = make_values()[name]
+    assert UUID.fullmatch(client.get("/api/plain", headers={"x-request-id": secret})["X-Request-ID"])
 
 
 def test_answers_are_kept_out_of_caches(client: Client) -> None:

@@ -51,6 +51,13 @@ def test_a_retry_gets_the_first_answer_and_changes_nothing() -> None:
     assert "Idempotency-Replayed" not in first
 
 
+def test_what_was_sent_as_a_key_is_not_stored() -> None:
+    idempotency.run_once(request("hunter2-hunter2"), "t1", Act())
+    (row,) = IdempotencyKey.objects.values_list("owner", "key", "path", "content_type")
+    assert "hunter2" not in str(row)
+    assert len(row[1]) == 64
+
+
 def test_keys_of_two_callers_never_meet() -> None:
     act = Act()
     idempotency.run_once(request(), "t1", act)

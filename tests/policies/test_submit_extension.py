@@ -12,7 +12,7 @@ from tests.policies import worlds
 
 FORM = {
     "kind": "skill", "identity": "okafor/plots", "version": "2.1.0", "digest": worlds.DIGEST,
-    "capabilities": ["fs.read", "exec"], "source_url": "javascript:alert(1)",
+    "capabilities": ["fs.read", "exec"], "source_url": "https://git.example.org/okafor/plots",
     "description": "<script>alert(1)</script>",
 }  # fmt: skip
 
@@ -33,6 +33,41 @@ def test_the_same_content_is_queued_once(cast: Cast) -> None:
         policy_services.submit_extension(actor=factories.actor_of(cast.pi), submission=worlds.submission())
     assert caught.value.code == "extension_exists"
     assert ExtensionRelease.objects.count() == 1
+
+
+SOURCES = [
+    "", "https://git.example.org/okafor/plots", "http://git.example.org/a", "git+https://git.example.org/a@v1#egg=a",
+    "git+ssh://git@git.example.org/a.git", "ssh://git@git.example.org:2222/a.git", "git@git.example.org:okafor/a.git",
+    "oci://images.example.org/okafor/a:1.0", "npm:@okafor/plots@1.2.0", "pypi:mdtools==1.4.2",
+    "pkg:npm/%40okafor/a@1.0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_source_is_an_address_of_code(cast: Cast, source: str) -> None:
+    row = policy_services.submit_extension(
+        actor=factories.actor_of(cast.colleague), submission=worlds.submission(source_url=f" {source}")
+    )
+    assert row.source_url == source
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "javascript:alert(1)", "JavaScript://%0aalert(1)", "data:text/html,x", "file:///etc/passwd", "vbscript:x",
+        "ftp://h.example.org/a", "https://", "https:///a", "https://a b", "see my web page", "blob:https://a.example.org/1",
+        "https://a.example.org\njavascript:alert(1)", "npm:", "view-source:https://a.example.org/",
+    ],
+)  # fmt: skip
+def test_any_other_source_is_refused_with_what_to_write(cast: Cast, source: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        policy_services.submit_extension(
+            actor=factories.actor_of(cast.colleague), submission=worlds.submission(source_url=source)
+        )
+    assert (caught.value.status, caught.value.code) == (422, "source_malformed")
+    assert "git+ssh://" in caught.value.remedy and not Extension.objects.exists()
+    page = sign_in(cast.colleague).post("/extensions/submit/", FORM | {"source_url": source})
+    assert page.status_code in (200, 422) and "no address of code" in page.text
 
 
 @pytest.mark.parametrize("state", ["denied", "revoked"])

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from tests.support import demo
 from tests.support.services import free_port, wait_for_port
@@ -137,6 +137,29 @@ async def test_a_page_of_another_site_gets_no_socket(server: Server) -> None:
     with pytest.raises(Exception, match="403"):
         async with server.connect(cookie=server.cookie, origin="https://evil.example"):
             pass
+
+
+@pytest.mark.parametrize(
+    ("query", "told"), [("x=" + "a" * 60_000, "hello"), ("topics=" + "a" * 60_000, "closed")], ids=["ignored", "topic"]
+)
+async def test_a_long_handshake_is_answered(server: Server, query: str, told: str) -> None:
+    async with asyncio.timeout(10), server.connect_browser(query) as socket:
+        assert (await _next(socket))["type"] == told
+
+
+async def test_a_handshake_of_many_headers_is_answered(server: Server) -> None:
+    headers = {"Cookie": f"sessionid={server.cookie}"} | {f"x-{number}": "1" for number in range(200)}
+    url, origin = f"ws://127.0.0.1:{server.port}/ws/events/", f"http://127.0.0.1:{server.port}"
+    async with asyncio.timeout(10), connect(url, additional_headers=headers, origin=origin) as socket:  # type: ignore[arg-type]
+        assert (await _next(socket))["type"] == "hello"
+
+
+async def test_a_handshake_longer_than_any_request_is_refused(server: Server) -> None:
+    # The refusal may be lost where the server closes before it has read all.
+    async with asyncio.timeout(10):
+        with pytest.raises((InvalidHandshake, OSError)):
+            async with server.connect_browser("x=" + "a" * 2_000_000):
+                pass
 
 
 async def test_an_agent_waits_by_long_poll_for_what_another_process_tells(server: Server) -> None:

@@ -10,6 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from portal.core import clock
+from portal.core.errors import NotFound
+from portal.core.models import Lease
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry.models import IngestBatch, Job, QuarantinedRow, RollupDay, SchedulerCalls, SlurmReader
@@ -251,6 +253,16 @@ def test_the_command_leaves_a_cluster_alone_that_another_reader_reads(
     ):
         call_command("slurm_reader", "--cluster", "aster", "--once")
     assert not (tmp_path / "asked").exists()
+
+
+def test_a_reader_that_stood_by_says_that_its_cluster_was_withdrawn(
+    cluster: Cluster, commands: Commands, tmp_path: Path
+) -> None:
+    Cluster.objects.filter(pk=cluster.pk).delete()  # the reader before it met another Slurm
+    with pytest.raises(NotFound, match="aster is gone") as caught:
+        serve(actor=SYSTEM_ACTOR, cluster=cluster, source=commands, pace=Pace(), stop=threading.Event(), say=print)
+    assert "other reader" in caught.value.remedy and not (tmp_path / "asked").exists()
+    assert not Lease.objects.exists()
 
 
 def test_a_mistyped_cluster_of_which_nothing_was_read_does_not_stay(

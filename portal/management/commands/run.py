@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from portal.core import disk
+from portal.core import disk, stopping
 from portal.supervisor.children import Supervisor, embedded_children, simulator
 from portal.supervisor.readiness import READY_WITHIN_S, wait_until_ready
 from portal.supervisor.static_files import collect_static
@@ -43,9 +43,9 @@ class Command(BaseCommand):
             self._say(f"There is little room: {words}.")
         try:
             is_demo = self._prepare()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             self._say("Stopped before it was ready; the next start begins where nothing is half done.")
-            raise SystemExit(130) from None
+            raise SystemExit(stopping.status_of(error)) from None
         status = self._serve(host, port, is_demo=is_demo)
         alone.close()
         # All is closed and said. Taking the interpreter down would keep people waiting for up to seconds on a busy

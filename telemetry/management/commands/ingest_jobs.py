@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.template.defaultfilters import pluralize
 
+from portal.core import stopping
 from portal.core.errors import DomainError
 from principals.actors import SYSTEM_ACTOR
 from telemetry import services
@@ -16,7 +17,6 @@ from telemetry.models import IngestBatch
 from telemetry.services.ingest.reading import FORMATS
 
 _EVERY_S = 0.2
-INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ended
 
 
 class Command(BaseCommand):
@@ -38,9 +38,9 @@ class Command(BaseCommand):
                     self._ingest(file, cluster, options)
         except DomainError as error:
             raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             self.stderr.write("\nInterrupted. All that was read is stored; run the same command again to go on.")
-            sys.exit(INTERRUPTED)
+            sys.exit(stopping.status_of(error))
 
     def _ingest(self, name: str, cluster: Any, options: dict[str, Any]) -> None:
         shown = name_shown(name)

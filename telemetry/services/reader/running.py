@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _PIECE_BYTES: Final = 1024 * 1024
+_LOOK_S: Final = 0.002
 
 
 class TooMuch(Exception):
@@ -27,7 +28,7 @@ class Ran:
 
 
 def run_within(command: Sequence[str], *, environment: dict[str, str], timeout_s: float, most_bytes: int) -> Ran:
-    """Run a command to its end; past a limit it is killed with all that it started (sites wrap Slurm's in scripts).
+    """Run a command to its end; then, and past a limit, all that it started is killed (sites wrap Slurm's in scripts).
 
     Errors: `subprocess.TimeoutExpired`, `TooMuch`, `OSError` where it cannot be started.
     """
@@ -39,11 +40,20 @@ def run_within(command: Sequence[str], *, environment: dict[str, str], timeout_s
     with process:
         try:
             out, complaint = _read(process, deadline, most_bytes)
-            return Ran(process.wait(max(0.01, deadline - time.monotonic())), out, complaint)
-        except BaseException:
+            _await_end(process, deadline)
+        finally:
+            # Not waited for yet, the process keeps its number: no other group can have it.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            raise
+        return Ran(process.wait(), out, complaint)
+
+
+def _await_end(process: subprocess.Popen[bytes], deadline: float) -> None:
+    """Return once a process has ended, and leave its status to be waited for."""
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() > deadline:
+            raise subprocess.TimeoutExpired(process.args, 0)
+        time.sleep(_LOOK_S)
 
 
 def _read(process: subprocess.Popen[bytes], deadline: float, most_bytes: int) -> tuple[bytes, bytes]:

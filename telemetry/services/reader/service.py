@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from portal.core import leases
-from portal.core.errors import DomainError
+from portal.core.errors import DomainError, NotFound
 from principals.actors import Actor
 from principals.models import Cluster
 from telemetry.engine.slurm.errors import FormatError
@@ -64,9 +64,10 @@ def hold_reader(
     *, actor: Actor, cluster: Cluster, source: SlurmSource, slurm_name: str = "",
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> Iterator[Reader | None]:  # fmt: skip
-    """Give the one reader of a cluster, under its lease; None where another process has it. Errors: `NotAllowed`.
+    """Give the one reader of a cluster, under its lease; None where another process has it.
 
-    The lease is renewed before each call to Slurm, which is not made once it is lost or the reader no longer wanted.
+    Errors: `NotAllowed`, `NotFound` where the cluster was withdrawn while another reader had it. The lease is renewed
+    before each call to Slurm, which is not made once it is lost or the reader no longer wanted.
     """
     name = reader_lease(cluster)
     with leases.held(name, seconds=LEASE_S) as holder:
@@ -75,9 +76,19 @@ def hold_reader(
             return is_wanted() and leases.take(name, holder, seconds=LEASE_S)
 
         if holder:
+            _require_kept(cluster)
             yield Reader(actor=actor, cluster=cluster, source=source, slurm_name=slurm_name, goes_on=goes_on)
         else:
             yield None
+
+
+def _require_kept(cluster: Cluster) -> None:
+    """Refuse a cluster that is gone: nobody withdraws one whose reader's lease is held, so that this holds."""
+    if not Cluster.objects.filter(pk=cluster.pk).exists():
+        raise NotFound(
+            f"The cluster {cluster.name} is gone: nothing of it was stored.", code="cluster_withdrawn",
+            remedy="See what the other reader said, and start this one again.",
+        )  # fmt: skip
 
 
 def serve(
@@ -86,7 +97,7 @@ def serve(
 ) -> None:  # fmt: skip
     """Read a cluster until `stop` is set, or stand by while another process reads it.
 
-    Errors: `NotAllowed`, `WrongCluster`.
+    Errors: `NotAllowed`, `NotFound`, `WrongCluster`.
     """
     said = False
     while not stop.is_set():
