@@ -13,6 +13,7 @@ from telemetry.engine import usage
 from telemetry.engine.slurm.values import FAILED_STATES
 
 DAY_KEY: Final = ("cluster_user_id", "lab_id", "partition", "qos", "actor", "harness")
+USER_KEY: Final = ("cluster_user_id", "lab_id", "actor", "harness")
 HOUR_KEY: Final = ("partition", "actor", "harness")
 HELD: Final = {"core_s": "cpus", "node_s": "nodes", "gpu_s": "gpus"}  # what a job holds, by the sum it makes
 LOST: Final = (*FAILED_STATES, "TIMEOUT", "CANCELLED")
@@ -55,6 +56,17 @@ def runtime_counts(jobs: pl.DataFrame, lo: int, hi: int) -> pl.DataFrame:
     bucket = edges.search_sorted(ran["elapsed_s"], side="left").cast(_INT).alias("bucket")
     found = ran.with_columns(bucket).group_by("period", *DAY_KEY, "bucket").agg(pl.col("array_tasks").sum())
     return found.select(_date("period"), *DAY_KEY, "bucket", jobs="array_tasks")
+
+
+def user_sums(days: pl.DataFrame) -> pl.DataFrame:
+    """Add `day_sums` up over partitions and QoS: `day`, `USER_KEY` and `DAY_SUMS`."""
+    sums = (pl.col(name).max() if name == "max_cores" else pl.col(name).sum() for name in DAY_SUMS)
+    return days.group_by("day", *USER_KEY).agg(sums)
+
+
+def histograms(runtimes: pl.DataFrame) -> pl.DataFrame:
+    """Add `runtime_counts` up over everybody: `day`, `actor`, `bucket`, `jobs`."""
+    return runtimes.group_by("day", "actor", "bucket").agg(pl.col("jobs").sum())
 
 
 def hour_sums(jobs: pl.DataFrame, lo: int, hi: int) -> pl.DataFrame:

@@ -11,7 +11,15 @@ from telemetry.models.ingest import (
 )
 from telemetry.models.inventory import InventoryReading, Node, Partition, Qos
 from telemetry.models.jobs import Actor, Job, JobState, PendingAttribution
-from telemetry.models.rollups import DataGeneration, RollupDay, RollupDirty, RollupHour, RollupRuntime
+from telemetry.models.rollups import (
+    DataGeneration,
+    RollupDay,
+    RollupDirty,
+    RollupHistogram,
+    RollupHour,
+    RollupRuntime,
+    RollupUser,
+)
 
 __all__ = [
     "Actor",
@@ -31,8 +39,10 @@ __all__ = [
     "QuarantinedRow",
     "RollupDay",
     "RollupDirty",
+    "RollupHistogram",
     "RollupHour",
     "RollupRuntime",
+    "RollupUser",
     "SchedulerCalls",
     "SlurmReader",
 ]

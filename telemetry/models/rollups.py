@@ -1,6 +1,6 @@
 """Rollups: recomputed for what a batch touched, never incremented, so that sending anything twice changes nothing."""
 
-from typing import Self
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import Q
@@ -11,7 +11,7 @@ from principals.models import Cluster, ClusterUser, Lab
 from telemetry.models.jobs import Actor
 
 
-class RollupDayQuerySet(models.QuerySet["RollupDay"]):
+class DailyQuerySet(models.QuerySet[Any]):
     """Daily rollups, as somebody may see them."""
 
     def visible_to(self, actor: Principal) -> Self:
@@ -23,22 +23,13 @@ class RollupDayQuerySet(models.QuerySet["RollupDay"]):
         return self.filter(Q(cluster_user__user=actor.user) | Q(lab_id__in=actor.visible_lab_ids))
 
 
-class RollupDay(models.Model):
-    """What one user did on one UTC day under one lab, partition, QoS, actor and harness.
+class DaySums(models.Model):
+    """What is summed up of a UTC day.
 
     Seconds are each job's elapsed time within the day (spread evenly over its span where it was suspended).
     Submissions count on the day of submit; everything named `ended_…`, the waits and the runtime histogram count a
     job once, on the day it ended. A record that stands for several array tasks counts as that many.
     """
-
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
-    day = models.DateField()
-    cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False)
-    lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="+", db_index=False)
-    partition = models.CharField(max_length=64, default="", blank=True)
-    qos = models.CharField(max_length=64, default="", blank=True)
-    actor = models.CharField(max_length=8, choices=Actor.choices)
-    harness = models.CharField(max_length=32, default="", blank=True)
 
     wall_s = models.BigIntegerField(default=0)
     core_s = models.BigIntegerField(default=0)
@@ -60,7 +51,23 @@ class RollupDay(models.Model):
     waits = models.BigIntegerField(default=0)
     max_cores = models.PositiveIntegerField(default=0)
 
-    objects = RollupDayQuerySet.as_manager()
+    class Meta:
+        abstract = True
+
+
+class RollupDay(DaySums):
+    """What one user did on one UTC day under one lab, partition, QoS, actor and harness."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField()
+    cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False)
+    lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="+", db_index=False)
+    partition = models.CharField(max_length=64, default="", blank=True)
+    qos = models.CharField(max_length=64, default="", blank=True)
+    actor = models.CharField(max_length=8, choices=Actor.choices)
+    harness = models.CharField(max_length=32, default="", blank=True)
+
+    objects = DailyQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -73,6 +80,51 @@ class RollupDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.day} {self.cluster_user_id} {self.actor}"
+
+
+class RollupUser(DaySums):
+    """What one user did on one UTC day in one lab, as one actor with one harness: `RollupDay` over partitions and QoS.
+
+    What looks at a whole facility reads these, a fraction of the rows.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField()
+    cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False)
+    lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="+", db_index=False)
+    actor = models.CharField(max_length=8, choices=Actor.choices)
+    harness = models.CharField(max_length=32, default="", blank=True)
+
+    objects = DailyQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "day", "cluster_user", "lab", "actor", "harness"], name="telemetry_rollupuser_key"
+            )
+        ]
+        indexes = [models.Index(fields=["lab", "day"], name="telemetry_rollupuser_lab")]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.cluster_user_id} {self.actor}"
+
+
+class RollupHistogram(models.Model):
+    """How many jobs of an actor that ended on a UTC day ran how long, on a whole cluster (buckets: `RollupRuntime`)."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField()
+    actor = models.CharField(max_length=8, choices=Actor.choices)
+    bucket = models.PositiveSmallIntegerField()
+    jobs = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "day", "actor", "bucket"], name="telemetry_rolluphistogram_key")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.actor} {self.bucket}: {self.jobs}"
 
 
 class RollupRuntime(models.Model):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
 from principals.models import Lab
 from telemetry.models import Actor
@@ -99,16 +99,17 @@ def _by(scope: Scope, column: str, limit: int) -> GroupLoads:
     }
     for name in _SUMMED:
         aggregates |= {f"{part}{name}_": Sum(name, filter=where, default=0) for part, where in _PARTS.items()}
-    found = scope.rollups().values(column).annotate(**aggregates).order_by(column)
+    source = scope.users() if column == "lab_id" else scope.rollups()
+    found = source.values(column).annotate(**aggregates).order_by(column)
     rows = sorted((_load(row, str(row[column])) for row in found), key=lambda load: -load.agent.submissions)
 
     def people_in(loads: Sequence[GroupLoad]) -> int:
         keys = [load.key for load in loads]
-        counted = scope.rollups().filter(**{f"{column}__in": keys}).aggregate(n=Count("cluster_user", distinct=True))
+        counted = source.filter(**{f"{column}__in": keys}).aggregate(n=Count("cluster_user", distinct=True))
         return int(counted["n"])
 
     shown, rest = cells.withhold(rows, limit=limit, people_in=people_in)
-    daily = _daily(scope, column, [load.key for load in shown])
+    daily = _daily(source, column, [load.key for load in shown])
     return GroupLoads(
         rows=tuple(
             replace(load, daily=tuple(daily[load.key].get(day, 0) for day in scope.period.days)) for load in shown
@@ -135,10 +136,9 @@ def _add_up(loads: Sequence[GroupLoad]) -> GroupLoad:
     return GroupLoad("", "All others", len(loads), 0, 0, total("agent"), total("human"), total("total"))
 
 
-def _daily(scope: Scope, column: str, keys: list[str]) -> dict[str, dict[date, int]]:
+def _daily(source: QuerySet[Any], column: str, keys: list[str]) -> dict[str, dict[date, int]]:
     rows = (
-        scope.rollups()
-        .filter(_IS_AGENT, **{f"{column}__in": keys})
+        source.filter(_IS_AGENT, **{f"{column}__in": keys})
         .values_list(column, "day")
         .annotate(submitted=Sum("submissions"))
     )

@@ -9,7 +9,7 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from portal.core import clock
 from principals.actors import Actor as Principal
 from principals.models import Cluster
-from telemetry.models import Actor, Job, RollupDay
+from telemetry.models import Actor, Job, RollupDay, RollupUser
 from telemetry.selectors.held import held_now
 from telemetry.selectors.job_filters import OTHERS, JobFilter
 
@@ -111,11 +111,12 @@ def _exact(records: int, jobs: QuerySet[Job]) -> JobTotals:
     return JobTotals(records, True, sums["tasks"], sums["core_s"] / 3600, sums["gpu_s"] / 3600)
 
 
-def _rollups(actor: Principal, asked: JobFilter) -> QuerySet[RollupDay]:
+def _rollups(actor: Principal, asked: JobFilter) -> QuerySet[Any]:
     wanted = {column: getattr(asked, name) for name, column in _IN_ROLLUPS.items() if getattr(asked, name)}
     if asked.actor == OTHERS:
         del wanted["actor"]
-    rows = RollupDay.objects.visible_to(actor).filter(**wanted)
+    model = RollupDay if asked.partition or asked.qos else RollupUser
+    rows = model.objects.visible_to(actor).filter(**wanted)
     if asked.actor == OTHERS:
         rows = rows.exclude(actor=Actor.AGENT)
     if asked.first:

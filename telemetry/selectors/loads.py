@@ -46,7 +46,7 @@ class Loads:
     @cached_property
     def rows(self) -> list[Load]:
         """Every load."""
-        found = self._scope.rollups().order_by().values_list(*_KEY).annotate(**_AGGREGATES)
+        found = self._scope.users().order_by().values_list(*_KEY).annotate(**_AGGREGATES)
         return [Load(user, lab, actor, harness, tuple(sums)) for user, lab, actor, harness, *sums in found]
 
     def who(self, definition: Definition) -> Callable[[Load], str]:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -10,7 +11,7 @@ from django.db.models import Sum
 
 from principals import permissions
 from telemetry.engine import usage
-from telemetry.models import Actor, RollupHour, RollupRuntime
+from telemetry.models import Actor, RollupHistogram, RollupHour, RollupRuntime
 from telemetry.selectors.scope import Scope
 from telemetry.selectors.totals import ratio
 
@@ -94,13 +95,14 @@ class Runtimes:
 
 def runtimes(scope: Scope) -> dict[str, Runtimes]:
     """Read the runtime histogram of each actor; one query."""
-    rows = (
-        RollupRuntime.objects.filter(rollup__in=scope.rollups())
-        .values_list("rollup__actor", "bucket")
-        .annotate(ended=Sum("jobs"))
-    )
+    rows: Any
+    if scope.lab is None and scope.actor.sees_facility:
+        days = {"day__gte": scope.period.first, "day__lte": scope.period.last}
+        rows = RollupHistogram.objects.filter(cluster=scope.cluster, **days).values_list("actor", "bucket")
+    else:
+        rows = RollupRuntime.objects.filter(rollup__in=scope.rollups()).values_list("rollup__actor", "bucket")
     found: dict[str, dict[int, int]] = defaultdict(dict)
-    for actor, bucket, ended in rows:
+    for actor, bucket, ended in rows.annotate(ended=Sum("jobs")).order_by():
         found[actor][bucket] = ended
     return {
         actor.value: Runtimes(tuple(found[actor.value].get(n, 0) for n in range(usage.RUNTIME_BUCKETS)))

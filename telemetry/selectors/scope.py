@@ -12,7 +12,7 @@ from portal.core import clock
 from portal.core.errors import Invalid
 from principals.actors import Actor as Principal
 from principals.models import AgentSession, Cluster, Lab
-from telemetry.models import Actor, RollupDay
+from telemetry.models import Actor, RollupDay, RollupUser
 
 
 class Definition(StrEnum):
@@ -118,6 +118,13 @@ class Scope:
         )
         return rows.filter(lab=self.lab) if self.lab else rows
 
+    def users(self) -> QuerySet[RollupUser]:
+        """Return the daily rollups in scope by user, lab, actor and harness alone: a fraction of the rows."""
+        rows = RollupUser.objects.visible_to(self.actor).filter(
+            cluster=self.cluster, day__gte=self.period.first, day__lte=self.period.last
+        )
+        return rows.filter(lab=self.lab) if self.lab else rows
+
     def users_of(self, kind: AgentSession.Kind, actor: Actor) -> Q:
         """Build the condition that a login name had a session of that kind, or a job of that actor, in the period."""
         sessions = AgentSession.objects.visible_to(self.actor).filter(
@@ -126,14 +133,14 @@ class Scope:
             kind=kind,
             started__lt=self.period.ends,
         )
-        jobs = self.rollups().filter(actor=actor)
+        jobs = self.users().filter(actor=actor)
         return Q(cluster_user__in=sessions.values("cluster_user")) | Q(cluster_user__in=jobs.values("cluster_user"))
 
     def attributed(self, definition: Definition) -> QuerySet[Any, Any]:
         """Return the daily rollups with `who`: agent, human or unknown under a definition."""
         if definition is Definition.JOB:
-            return self.rollups().annotate(who=F("actor"))
-        return self.rollups().annotate(
+            return self.users().annotate(who=F("actor"))
+        return self.users().annotate(
             who=Case(
                 When(self.users_of(AgentSession.Kind.AGENT, Actor.AGENT), then=Value(Actor.AGENT.value)),
                 When(self.users_of(AgentSession.Kind.INTERACTIVE, Actor.HUMAN), then=Value(Actor.HUMAN.value)),

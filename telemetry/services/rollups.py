@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from django.db import connection, transaction
@@ -18,7 +18,7 @@ from django.db.models import Model
 from portal.core import leases, stopping
 from principals.models import Cluster
 from telemetry.engine.usage import DAY_S
-from telemetry.models import RollupDay, RollupDirty, RollupHour, RollupRuntime
+from telemetry.models import RollupDay, RollupDirty, RollupHistogram, RollupHour, RollupRuntime, RollupUser
 from telemetry.services import job_indexes
 from telemetry.services.generations import start_generation
 
@@ -122,6 +122,9 @@ class _Part:
     jobs: int
     days: "pl.DataFrame"
     runtimes: "pl.DataFrame"
+    # Of whole days and hours, whoever marked them:
+    users: "pl.DataFrame"
+    histograms: "pl.DataFrame"
     hours: "pl.DataFrame"
 
 
@@ -133,7 +136,10 @@ def _compute(cluster: Cluster, marks: Sequence[RollupDirty]) -> _Part:
     lo, hi = epoch_of(marks[-1].day), epoch_of(marks[0].day) + DAY_S
     jobs = read_jobs(cluster.pk, lo, hi)
     days, runtimes = rollup_columns.day_sums(jobs, lo, hi), rollup_columns.runtime_counts(jobs, lo, hi)
-    return _Part(lo, hi, len(jobs), days, runtimes, rollup_columns.hour_sums(jobs, lo, hi))
+    return _Part(
+        lo, hi, len(jobs), days, runtimes, rollup_columns.user_sums(days), rollup_columns.histograms(runtimes),
+        rollup_columns.hour_sums(jobs, lo, hi),
+    )  # fmt: skip
 
 
 @transaction.atomic
@@ -154,10 +160,21 @@ def _replace(cluster: Cluster, holder: str, marks: Sequence[RollupDirty], part: 
         users[mark.day].append(mark.cluster_user_id)
     _replace_days(cluster, users, part)
     start_generation(cluster)
-    RollupHour.objects.filter(cluster=cluster, hour__gte=part.lo, hour__lt=part.hi).delete()
-    hours = part.hours.insert_column(0, _same(cluster.pk, part.hours))
-    _insert(RollupHour, hours)
+    _replace_coarse(cluster, part)
     return len(taken)
+
+
+def _replace_coarse(cluster: Cluster, part: _Part) -> None:
+    """Write what stands for whole days and hours; it may know more already than the days of those that are left."""
+    first, behind = (datetime.fromtimestamp(edge, UTC).date() for edge in (part.lo, part.hi))
+    RollupUser.objects.filter(cluster=cluster, day__gte=first, day__lt=behind).delete()
+    RollupHistogram.objects.filter(cluster=cluster, day__gte=first, day__lt=behind).delete()
+    RollupHour.objects.filter(cluster=cluster, hour__gte=part.lo, hour__lt=part.hi).delete()
+    written: tuple[tuple[type[Model], pl.DataFrame], ...] = (
+        (RollupUser, part.users), (RollupHistogram, part.histograms), (RollupHour, part.hours),
+    )  # fmt: skip
+    for model, rows in written:
+        _insert(model, rows.insert_column(0, _same(cluster.pk, rows)))
 
 
 def _replace_days(cluster: Cluster, users: Mapping[date, Sequence[int]], part: _Part) -> None:
