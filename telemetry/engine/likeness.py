@@ -49,7 +49,8 @@ class Likeness:
     def _users(self, users: pl.Series) -> pl.Series:
         distinct = users.unique().to_list()
         codes = [self._codes.setdefault(user, len(self._codes)) for user in distinct]
-        return users.replace_strict(distinct, codes, return_dtype=pl.UInt32).alias("user")
+        # Of no users at all the type would be theirs.
+        return users.replace_strict(distinct, codes, return_dtype=pl.UInt32).cast(pl.UInt32).alias("user")
 
 
 def _alike(kind: str, pairs: Tally) -> Alike:

@@ -11,6 +11,7 @@ import polars as pl
 
 from telemetry.engine import usage
 from telemetry.engine.slurm.values import FAILED_STATES
+from telemetry.engine.tallies import How, Tally
 
 DAY_KEY: Final = ("cluster_user_id", "lab_id", "partition", "qos", "actor", "harness")
 USER_KEY: Final = ("cluster_user_id", "lab_id", "actor", "harness")
@@ -56,6 +57,40 @@ def runtime_counts(jobs: pl.DataFrame, lo: int, hi: int) -> pl.DataFrame:
     bucket = edges.search_sorted(ran["elapsed_s"], side="left").cast(_INT).alias("bucket")
     found = ran.with_columns(bucket).group_by("period", *DAY_KEY, "bucket").agg(pl.col("array_tasks").sum())
     return found.select(_date("period"), *DAY_KEY, "bucket", jobs="array_tasks")
+
+
+class DayRollups:
+    """What the rollups of the UTC days from `lo` to `hi` should say, from blocks of jobs in any order.
+
+    Every job that was submitted, ran or ended in the span must come once. Memory grows with the rollups, not the jobs.
+    """
+
+    def __init__(self, lo: int, hi: int) -> None:
+        self._lo, self._hi, self.jobs = lo, hi, 0
+        sums: dict[str, How] = dict.fromkeys(DAY_SUMS, "sum")
+        self._days = Tally(("day", *DAY_KEY), sums | {"max_cores": "max"})
+        self._runtimes = Tally(("day", *DAY_KEY, "bucket"), {"jobs": "sum"})
+        self._hours = Tally(("hour", *HOUR_KEY), dict.fromkeys(HOUR_SUMS, "sum"))
+        self.add(pl.DataFrame(schema=JOB_SCHEMA))
+
+    def add(self, jobs: pl.DataFrame) -> None:
+        """Take some jobs (`JOB_SCHEMA`)."""
+        self.jobs += len(jobs)
+        self._days.add(day_sums(jobs, self._lo, self._hi))
+        self._runtimes.add(runtime_counts(jobs, self._lo, self._hi))
+        self._hours.add(hour_sums(jobs, self._lo, self._hi))
+
+    def days(self) -> pl.DataFrame:
+        """Return `day` (a date), `DAY_KEY` and `DAY_SUMS`."""
+        return self._days.table()
+
+    def runtimes(self) -> pl.DataFrame:
+        """Return how many jobs that ended ran how long: `day`, `DAY_KEY`, `bucket`, `jobs`."""
+        return self._runtimes.table()
+
+    def hours(self) -> pl.DataFrame:
+        """Return `hour` (its epoch second), `HOUR_KEY` and `HOUR_SUMS`."""
+        return self._hours.table()
 
 
 def user_sums(days: pl.DataFrame) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """The jobs that count in some UTC days, in columns: what the rollups of these days are computed from."""
 
+from collections.abc import Iterator
 from datetime import date
 from typing import Final
 
@@ -12,11 +13,11 @@ from telemetry.models import Job
 from telemetry.models.jobs import LONG_S
 from telemetry.selectors.job_frames import job_frames
 
-_ROWS_A_FETCH: Final = 10_000
+_ROWS_A_FETCH: Final = 20_000
 
 
-def read_jobs(cluster_id: int, lo: int, hi: int) -> pl.DataFrame:
-    """Return the jobs of a cluster (`JOB_SCHEMA`) that were submitted, ran or ended within [lo, hi): one query.
+def read_jobs(cluster_id: int, lo: int, hi: int) -> Iterator[pl.DataFrame]:
+    """Yield the jobs of a cluster (`JOB_SCHEMA`) that were submitted, ran or ended within [lo, hi): one query.
 
     What ended long after was long itself: without that condition every job since would have to be looked at. Each of
     the three parts is whole in itself, so that each finds its index.
@@ -27,7 +28,7 @@ def read_jobs(cluster_id: int, lo: int, hi: int) -> pl.DataFrame:
     soon = others.filter(usage_end__gte=lo, usage_end__lt=hi + LONG_S)
     long_after = others.filter(is_long=True, usage_end__gte=hi + LONG_S)
     found = jobs.filter(submitted).union(soon, long_after, all=True)
-    return pl.concat([pl.DataFrame(schema=JOB_SCHEMA), *job_frames(found, JOB_SCHEMA, rows=_ROWS_A_FETCH)])
+    return job_frames(found, JOB_SCHEMA, rows=_ROWS_A_FETCH)
 
 
 def epoch_of(day: date) -> int:

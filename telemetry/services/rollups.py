@@ -134,12 +134,12 @@ def _compute(cluster: Cluster, marks: Sequence[RollupDirty]) -> _Part:
     from telemetry.selectors.recomputation import epoch_of, read_jobs
 
     lo, hi = epoch_of(marks[-1].day), epoch_of(marks[0].day) + DAY_S
-    jobs = read_jobs(cluster.pk, lo, hi)
-    days, runtimes = rollup_columns.day_sums(jobs, lo, hi), rollup_columns.runtime_counts(jobs, lo, hi)
-    return _Part(
-        lo, hi, len(jobs), days, runtimes, rollup_columns.user_sums(days), rollup_columns.histograms(runtimes),
-        rollup_columns.hour_sums(jobs, lo, hi),
-    )  # fmt: skip
+    found = rollup_columns.DayRollups(lo, hi)
+    for jobs in read_jobs(cluster.pk, lo, hi):
+        found.add(jobs)
+    days, runtimes = found.days(), found.runtimes()
+    users, histograms = rollup_columns.user_sums(days), rollup_columns.histograms(runtimes)
+    return _Part(lo, hi, found.jobs, days, runtimes, users, histograms, found.hours())
 
 
 @transaction.atomic

@@ -82,13 +82,14 @@ def lab_figures(actor: Principal, lab: Lab) -> LabFigures | None:
         return None
     period = Period(newest.day - timedelta(days=PERIOD_DAYS - 1), newest.day)
     scope = Scope(actor, newest.cluster, period, lab)
+    loads = selectors.Loads(scope)
     living = [load for load in selectors.by_agent(scope) if load.agent.status != Agent.Status.RETIRED]
     rows = sorted(map(AgentRow, living), key=lambda row: (-row.cost, row.agent.name))
     return LabFigures(
         cluster=newest.cluster,
         period=period,
-        agents=selectors.totals_by_actor(scope)[Actor.AGENT],
-        lab=selectors.totals(scope),
+        agents=selectors.totals_by_actor(scope, loads=loads)[Actor.AGENT],
+        lab=loads.whole,
         rows=rows,
         days=selectors.by_day(scope),
     )

@@ -134,3 +134,12 @@ def test_waits_are_of_jobs_that_ended_after_having_started(rows: list[Job]) -> N
 
 def test_no_jobs_say_nothing() -> None:
     assert PeriodStudy(LO, HI).finish() == Study(0, (), (), (), {})
+
+
+def test_a_block_of_jobs_submitted_outside_counts_for_its_ends() -> None:
+    job = {
+        "user": 1, "actor": "agent", "state": "CANCELLED", "submit_s": LO - 9, "start_s": LO - 5, "end_s": LO + 1,
+        "restarts": 0, "array_tasks": 1, "job_name": "x", "work_dir": "/w", "submit_line": "sbatch a.sh",
+    }  # fmt: skip
+    found = studied([job, job | {"submit_s": LO + 8, "start_s": None, "end_s": None, "state": "PENDING"}], 1)
+    assert (found.submitted, found.gaps[0].jobs, found.gaps[0].median_s, found.waits["agent"].jobs) == (1, 1, 7, 1)
