@@ -39,7 +39,7 @@ class Readings:
 
     @cached_property
     def labs(self) -> selectors.GroupLoads:
-        return selectors.by_lab(self.scope)
+        return selectors.by_lab(self.scope, loads=self.loads)
 
     @cached_property
     def partitions(self) -> selectors.GroupLoads:

@@ -1,7 +1,7 @@
 """Loads by lab and by partition. Rows about fewer than five people stand in the rest."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -11,6 +11,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from principals.models import Lab
 from telemetry.models import Actor
 from telemetry.selectors import cells
+from telemetry.selectors.loads import Loads
 from telemetry.selectors.scope import Scope
 from telemetry.selectors.totals import Totals, ratio
 
@@ -73,12 +74,26 @@ class GroupLoads:
         return (*self.rows, self.rest) if self.rest else self.rows
 
 
-def by_lab(scope: Scope, *, limit: int = TOP) -> GroupLoads:
-    """Split a scope by lab, most agent submissions first; at most four queries."""
-    loads = _by(scope, "lab_id", limit)
-    labs = {str(lab.pk): lab for lab in Lab.objects.filter(pk__in=[load.key for load in loads.rows])}
-    rows = tuple(replace(load, key=labs[load.key].name, title=labs[load.key].title) for load in loads.rows)
-    return GroupLoads(rows, loads.rest, loads.withheld)
+def by_lab(scope: Scope, *, limit: int = TOP, loads: Loads | None = None) -> GroupLoads:
+    """Split a scope by lab, most agent submissions first; two queries beside its loads."""
+    loads = loads or Loads(scope)
+    found = _sorted(_labs_of(loads))
+
+    def people_in(groups: Sequence[GroupLoad]) -> int:
+        keys = {group.key for group in groups}
+        return len({load.user for load in loads.rows if str(load.lab) in keys})
+
+    groups = _shown(scope, scope.users(), "lab_id", found, limit=limit, people_in=people_in)
+    labs = {str(lab.pk): lab for lab in Lab.objects.filter(pk__in=[group.key for group in groups.rows])}
+    rows = tuple(replace(group, key=labs[group.key].name, title=labs[group.key].title) for group in groups.rows)
+    return GroupLoads(rows, groups.rest, groups.withheld)
+
+
+def _labs_of(loads: Loads) -> Iterator[GroupLoad]:
+    whole, parts = loads.totals(by=lambda load: load.lab), loads.totals(by=lambda load: (load.lab, load.actor))
+    for lab, total in whole.items():
+        agents, people = (parts.get((lab, actor.value), Totals()) for actor in (Actor.AGENT, Actor.HUMAN))
+        yield GroupLoad(str(lab), str(lab), 1, total.people, agents.people, agents, people, total)
 
 
 def by_partition(scope: Scope, *, limit: int = TOP) -> GroupLoads:
@@ -99,15 +114,25 @@ def _by(scope: Scope, column: str, limit: int) -> GroupLoads:
     }
     for name in _SUMMED:
         aggregates |= {f"{part}{name}_": Sum(name, filter=where, default=0) for part, where in _PARTS.items()}
-    source = scope.users() if column == "lab_id" else scope.rollups()
-    found = source.values(column).annotate(**aggregates).order_by(column)
-    rows = sorted((_load(row, str(row[column])) for row in found), key=lambda load: -load.agent.submissions)
+    found = scope.rollups().values(column).annotate(**aggregates).order_by(column)
 
     def people_in(loads: Sequence[GroupLoad]) -> int:
         keys = [load.key for load in loads]
-        counted = source.filter(**{f"{column}__in": keys}).aggregate(n=Count("cluster_user", distinct=True))
+        counted = scope.rollups().filter(**{f"{column}__in": keys}).aggregate(n=Count("cluster_user", distinct=True))
         return int(counted["n"])
 
+    rows = _sorted(_load(row, str(row[column])) for row in found)
+    return _shown(scope, scope.rollups(), column, rows, limit=limit, people_in=people_in)
+
+
+def _sorted(loads: Iterable[GroupLoad]) -> list[GroupLoad]:
+    return sorted(loads, key=lambda load: (-load.agent.submissions, load.key))
+
+
+def _shown(
+    scope: Scope, source: QuerySet[Any], column: str, rows: Sequence[GroupLoad], *, limit: int,
+    people_in: Callable[[Sequence[GroupLoad]], int],
+) -> GroupLoads:  # fmt: skip
     shown, rest = cells.withhold(rows, limit=limit, people_in=people_in)
     daily = _daily(source, column, [load.key for load in shown])
     return GroupLoads(

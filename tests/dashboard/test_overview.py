@@ -7,7 +7,7 @@ import pytest
 
 from principals.models import AgentSession
 from telemetry import services as telemetry_services
-from telemetry.models import RollupDay, RollupUser
+from telemetry.models import RollupDay, RollupHour, RollupUser
 from tests import factories
 from tests.conftest import Cast, sign_in
 from tests.security.support import make_incident
@@ -137,7 +137,8 @@ def test_a_young_site_is_told_of_the_one_day_it_has(month: Cast) -> None:
 
 
 def test_a_house_without_agents_is_not_told_of_none_of_its_days(month: Cast) -> None:
-    RollupUser.objects.filter(actor="agent").delete()
+    for rollups in (RollupUser, RollupHour):
+        rollups.objects.filter(actor="agent").delete()
     assert words_of(month) == {
         "days_title": "No agent submitted a job in this period",
         "harness_title": "No agent submitted a job in this period", "harness_note": "",
