@@ -79,7 +79,7 @@ def draft(request: PageRequest) -> HttpResponse:
     cluster = get_object_or_404(Cluster.objects.named(request.POST.get("cluster", "")))
     period = Period.parse_month(request.POST.get("month", ""))
     asked = drafting.ask_for_draft(actor=request.actor, cluster=cluster, period=period)
-    messages.success(request, f"{asked.month:%B %Y} is being drafted: every job of it is looked at.")
+    messages.success(request, f"A draft of {asked.month:%B %Y} is asked for.")
     return redirect("reports")
 
 
