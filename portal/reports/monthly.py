@@ -18,6 +18,8 @@ JOBS = "/jobs/?"
 LIMITS = (
     "Agent users and others are different people; not every difference is caused by agents.",
     "Agents and people share accounts: attribution is inferred, and what is not attributed is always shown.",
+    "The shares at the top are by account. The Overview counts by job unless asked: lower, where people with agents "
+    "also work by hand.",
     "Days and months are UTC; hours of the week are the facility’s.",
     f"Rows about fewer than {MIN_PEOPLE} people are not published by themselves.",
 )
