@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
                 ('actor', models.CharField(choices=[('agent', 'Agent'), ('human', 'People'), ('unknown', 'Not attributed')], max_length=8)),
                 ('bucket', models.PositiveSmallIntegerField()),
                 ('jobs', models.BigIntegerField()),
-                ('cluster', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='principals.cluster')),
+                ('cluster', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='principals.cluster')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('cluster', 'day', 'actor', 'bucket'), name='telemetry_rolluphistogram_key')],
@@ -67,9 +67,9 @@ class Migration(migrations.Migration):
                 ('day', models.DateField()),
                 ('actor', models.CharField(choices=[('agent', 'Agent'), ('human', 'People'), ('unknown', 'Not attributed')], max_length=8)),
                 ('harness', models.CharField(blank=True, default='', max_length=32)),
-                ('cluster', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='principals.cluster')),
-                ('cluster_user', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='principals.clusteruser')),
-                ('lab', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='principals.lab')),
+                ('cluster', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='principals.cluster')),
+                ('cluster_user', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='principals.clusteruser')),
+                ('lab', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='principals.lab')),
             ],
             options={
                 'indexes': [models.Index(fields=['lab', 'day'], name='telemetry_rollupuser_lab')],

@@ -1,4 +1,8 @@
-"""Rollups: recomputed for what a batch touched, never incremented, so that sending anything twice changes nothing."""
+"""Rollups: recomputed for what a batch touched, never incremented, so that sending anything twice changes nothing.
+
+Their keys have no constraint in the database, as those of jobs: the refresher alone writes them, from jobs, and a check
+of each key of each row is most of what PostgreSQL does meanwhile.
+"""
 
 from typing import Any, Self
 
@@ -58,10 +62,14 @@ class DaySums(models.Model):
 class RollupDay(DaySums):
     """What one user did on one UTC day under one lab, partition, QoS, actor and harness."""
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     day = models.DateField()
-    cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False)
-    lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="+", db_index=False)
+    cluster_user = models.ForeignKey(
+        ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False)
     partition = models.CharField(max_length=64, default="", blank=True)
     qos = models.CharField(max_length=64, default="", blank=True)
     actor = models.CharField(max_length=8, choices=Actor.choices)
@@ -88,10 +96,14 @@ class RollupUser(DaySums):
     What looks at a whole facility reads these, a fraction of the rows.
     """
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     day = models.DateField()
-    cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False)
-    lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="+", db_index=False)
+    cluster_user = models.ForeignKey(
+        ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False)
     actor = models.CharField(max_length=8, choices=Actor.choices)
     harness = models.CharField(max_length=32, default="", blank=True)
 
@@ -112,7 +124,9 @@ class RollupUser(DaySums):
 class RollupHistogram(models.Model):
     """How many jobs of an actor that ended on a UTC day ran how long, on a whole cluster (buckets: `RollupRuntime`)."""
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     day = models.DateField()
     actor = models.CharField(max_length=8, choices=Actor.choices)
     bucket = models.PositiveSmallIntegerField()
@@ -130,7 +144,9 @@ class RollupHistogram(models.Model):
 class RollupRuntime(models.Model):
     """How many of a rollup's ended jobs ran how long: one row a bucket of `telemetry.engine.usage.RUNTIME_EDGES_S`."""
 
-    rollup = models.ForeignKey(RollupDay, on_delete=models.CASCADE, related_name="runtimes")
+    rollup = models.ForeignKey(
+        RollupDay, on_delete=models.CASCADE, related_name="runtimes", db_index=False, db_constraint=False
+    )
     bucket = models.PositiveSmallIntegerField()
     jobs = models.BigIntegerField()
 
@@ -144,7 +160,9 @@ class RollupRuntime(models.Model):
 class RollupHour(models.Model):
     """What one partition saw in one UTC hour, by actor and harness: for trends and the hour of the week."""
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     hour = EpochField()
     partition = models.CharField(max_length=64, default="", blank=True)
     actor = models.CharField(max_length=8, choices=Actor.choices)
@@ -171,9 +189,13 @@ class RollupDirty(models.Model):
     `stamp` rises with each change: who has computed deletes the mark as it was before reading, and no newer one.
     """
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     day = models.DateField()
-    cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False)
+    cluster_user = models.ForeignKey(
+        ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     stamp = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:

@@ -33,10 +33,8 @@ JOBS_A_PART = 20_000  # so many jobs are read at once, where a single day has no
 DAYS_A_PART = 64
 REFRESH_LIMIT = 20_000
 # A chunk of an ingest marks some thousand pairs: `bulk_create` would cost more than the jobs themselves.
-_MARK = (
-    "INSERT INTO telemetry_rollupdirty (cluster_id, day, cluster_user_id, stamp) VALUES (%s, %s, %s, 0) "
-    "ON CONFLICT (cluster_id, day, cluster_user_id) DO UPDATE SET stamp = telemetry_rollupdirty.stamp + 1"
-)
+_MARK = "INSERT INTO telemetry_rollupdirty (cluster_id, day, cluster_user_id, stamp) "
+_AGAIN = " ON CONFLICT (cluster_id, day, cluster_user_id) DO UPDATE SET stamp = telemetry_rollupdirty.stamp + 1"
 
 
 def mark_dirty(cluster: Cluster, pairs: Iterable[tuple[date, int]]) -> int:
@@ -45,10 +43,16 @@ def mark_dirty(cluster: Cluster, pairs: Iterable[tuple[date, int]]) -> int:
     A mark that stands already gets another stamp, and its row stays locked until the caller commits: a refresher that
     runs meanwhile cannot take the mark away without having seen the change. Sorted, against deadlocks.
     """
-    marks = [(cluster.pk, day, user_id) for day, user_id in sorted(set(pairs))]
-    if marks:
-        with connection.cursor() as cursor:
-            cursor.executemany(_MARK, marks)
+    marks = sorted(set(pairs))
+    if not marks:
+        return 0
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":  # all at once: a statement a mark costs several times as much
+            select = "SELECT %s, day, id, 0 FROM unnest(%s::date[], %s::bigint[]) AS marks (day, id)"
+            cursor.execute(f"{_MARK}{select}{_AGAIN}", [cluster.pk, *map(list, zip(*marks, strict=True))])
+        else:
+            rows = [(cluster.pk, day, user_id) for day, user_id in marks]
+            cursor.executemany(f"{_MARK}VALUES (%s, %s, %s, 0){_AGAIN}", rows)
     return len(marks)
 
 
