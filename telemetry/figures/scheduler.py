@@ -56,38 +56,40 @@ def _per_job(readings: Readings) -> Measured:
         )
         for name in names
     ]  # fmt: skip
-    return _measured(groups, harnesses, found)
+    shown = _parted(harnesses, "harness-others", "Agents, all other harnesses")
+    # Harnesses part the agents' row: only the rows of actors add up.
+    return _measured([*groups, *shown], f"{Actor.AGENT.value}", found)
 
 
 def _by_volume(readings: Readings) -> Measured:
-    found = readings.asking
-    groups = []
-    for place, (least, label) in enumerate(VOLUMES):
-        most = VOLUMES[place + 1][0] if place + 1 < len(VOLUMES) else None
-        within = [one for one in found if least <= one.submissions and (most is None or one.submissions < most)]
-        for actor in Actor:
+    found, shown = readings.asking, []
+    for actor in Actor:
+        groups = []
+        for place, (least, label) in enumerate(VOLUMES):
+            most = VOLUMES[place + 1][0] if place + 1 < len(VOLUMES) else None
+            within = [one for one in found if least <= one.submissions and (most is None or one.submissions < most)]
             of_actor = _of(actor, within)
             groups.append(_Group(f"{actor.value}-{least}", f"{of_actor.label}, {label}", of_actor.members))
-    few = any(not enough(group.people) for group in groups)
-    rows = tuple(_row(group) if enough(group.people) else _hidden(group) for group in groups)
-    many = next(row for row in rows if row.key == f"{Actor.AGENT.value}-{VOLUMES[-1][0]}")
-    return Measured(many.values[0], _COLUMNS, rows, _unknown(found), note=_note(found, HIDDEN if few else ""))
+        shown += _parted(groups, f"{actor.value}-others", f"{LABELS[actor]}, all other volumes")
+    return _measured(shown, f"{Actor.AGENT.value}-{VOLUMES[-1][0]}", found)
 
 
-HIDDEN = "Rows about fewer than five people are left empty."
-
-
-def _measured(groups: Sequence[_Group], harnesses: Sequence[_Group], found: Sequence[Asking]) -> Measured:
+def _parted(groups: Sequence[_Group], key: str, label: str) -> list[_Group]:
+    """Return the groups of five people and more, and the others as one, so that none is had by subtraction."""
+    some = [group for group in groups if group.people]
     shown, rest = withhold(
-        sorted(harnesses, key=lambda one: (-one.people, one.key)), limit=len(harnesses),
-        people_in=lambda some: sum(one.people for one in some),
+        sorted(some, key=lambda one: -one.people), limit=len(some),
+        people_in=lambda few: sum(one.people for one in few),
     )  # fmt: skip
-    if rest:
-        members = tuple(member for group in rest for member in group.members)
-        shown.append(_Group("harness-others", "Agents, all other harnesses", members))
-    # Harnesses part the agents' row: only the rows of actors add up.
-    rows = tuple(_row(group) if enough(group.people) else _hidden(group) for group in (*groups, *shown))
-    return Measured(rows[0].values[0], _COLUMNS, rows, _unknown(found), note=_note(found, SUPPRESSED if rest else ""))
+    members = tuple(member for group in rest for member in group.members)
+    return [group for group in some if group in shown] + ([_Group(key, label, members)] if rest else [])
+
+
+def _measured(groups: Sequence[_Group], headline: str, found: Sequence[Asking]) -> Measured:
+    rows = tuple(_row(group) if enough(group.people) else _hidden(group) for group in groups)
+    value = next((row.values[0] for row in rows if row.key == headline), None)
+    few = any(group.key.endswith("-others") for group in groups)
+    return Measured(value, _COLUMNS, rows, _unknown(found), note=_note(found, SUPPRESSED if few else ""))
 
 
 def _row(group: _Group) -> Row:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from django.db.models import Q
-
 from principals.models import AgentSession
 from telemetry.models import Actor
 from telemetry.selectors.scope import Definition, Scope
@@ -85,12 +83,7 @@ class Loads:
 
     def _users_of(self, actor: Actor) -> set[int]:
         kind = AgentSession.Kind.AGENT if actor is Actor.AGENT else AgentSession.Kind.INTERACTIVE
-        period = self._scope.period
-        sessions = AgentSession.objects.visible_to(self._scope.actor).filter(
-            Q(ended=None) | Q(ended__gte=period.starts),
-            cluster=self._scope.cluster, kind=kind, started__lt=period.ends,
-        )  # fmt: skip
-        users = set(sessions.order_by().values_list("cluster_user", flat=True).distinct())
+        users = set(self._scope.sessions(kind).order_by().values_list("cluster_user", flat=True).distinct())
         return users | {load.user for load in self.rows if load.actor == actor}
 
 

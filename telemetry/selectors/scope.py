@@ -125,16 +125,20 @@ class Scope:
         )
         return rows.filter(lab=self.lab) if self.lab else rows
 
-    def users_of(self, kind: AgentSession.Kind, actor: Actor) -> Q:
-        """Build the condition that a login name had a session of that kind, or a job of that actor, in the period."""
-        sessions = AgentSession.objects.visible_to(self.actor).filter(
+    def sessions(self, kind: AgentSession.Kind) -> QuerySet[AgentSession]:
+        """Return the sessions of a kind that were open in the period."""
+        return AgentSession.objects.visible_to(self.actor).filter(
             Q(ended=None) | Q(ended__gte=self.period.starts),
             cluster=self.cluster,
             kind=kind,
             started__lt=self.period.ends,
         )
+
+    def users_of(self, kind: AgentSession.Kind, actor: Actor) -> Q:
+        """Build the condition that a login name had a session of that kind, or a job of that actor, in the period."""
         jobs = self.users().filter(actor=actor)
-        return Q(cluster_user__in=sessions.values("cluster_user")) | Q(cluster_user__in=jobs.values("cluster_user"))
+        had_session = Q(cluster_user__in=self.sessions(kind).values("cluster_user"))
+        return had_session | Q(cluster_user__in=jobs.values("cluster_user"))
 
     def attributed(self, definition: Definition) -> QuerySet[Any, Any]:
         """Return the daily rollups with `who`: agent, human or unknown under a definition."""
