@@ -28,12 +28,23 @@ class DailyQuerySet(models.QuerySet[Any]):
 
 
 class DaySums(models.Model):
-    """What is summed up of a UTC day.
+    """What one user did on one UTC day in one lab, as one actor with one harness.
 
     Seconds are each job's elapsed time within the day (spread evenly over its span where it was suspended).
     Submissions count on the day of submit; everything named `ended_…`, the waits and the runtime histogram count a
     job once, on the day it ended. A record that stands for several array tasks counts as that many.
     """
+
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    day = models.DateField()
+    cluster_user = models.ForeignKey(
+        ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False)
+    actor = models.CharField(max_length=8, choices=Actor.choices)
+    harness = models.CharField(max_length=32, default="", blank=True)
 
     wall_s = models.BigIntegerField(default=0)
     core_s = models.BigIntegerField(default=0)
@@ -62,18 +73,8 @@ class DaySums(models.Model):
 class RollupDay(DaySums):
     """What one user did on one UTC day under one lab, partition, QoS, actor and harness."""
 
-    cluster = models.ForeignKey(
-        Cluster, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
-    )
-    day = models.DateField()
-    cluster_user = models.ForeignKey(
-        ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
-    )
-    lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False)
     partition = models.CharField(max_length=64, default="", blank=True)
     qos = models.CharField(max_length=64, default="", blank=True)
-    actor = models.CharField(max_length=8, choices=Actor.choices)
-    harness = models.CharField(max_length=32, default="", blank=True)
 
     objects = DailyQuerySet.as_manager()
 
@@ -95,17 +96,6 @@ class RollupUser(DaySums):
 
     What looks at a whole facility reads these, a fraction of the rows.
     """
-
-    cluster = models.ForeignKey(
-        Cluster, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
-    )
-    day = models.DateField()
-    cluster_user = models.ForeignKey(
-        ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
-    )
-    lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False)
-    actor = models.CharField(max_length=8, choices=Actor.choices)
-    harness = models.CharField(max_length=32, default="", blank=True)
 
     objects = DailyQuerySet.as_manager()
 
