@@ -19,7 +19,7 @@ from telemetry.engine.slurm.columns import COMMAND, XDMOD_REMEDY
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.lines import Source
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+PORTAL: Final = Path(__file__).resolve().parents[1]
 _SHARES: Final = ("people", "submissions", "core-hours", "GPU-hours")
 _REMEDY: Final = f"Make a dump with: {COMMAND}"
 
@@ -69,10 +69,10 @@ def _all_of_others(cluster: str, others: Counter[str]) -> Refused:
 
 def check() -> None:
     """Say before an hour of reading when a report could not be drawn. Errors: `Refused`."""
-    if not (ROOT / "templates" / "reports" / "assessment.html").is_file():
+    if not (PORTAL / "templates" / "reports" / "assessment.html").is_file():
         raise Refused(
             "gatehouse assess", "The templates of the report are not installed.", "no_templates",
-            "Run it from a checkout of Gatehouse, or ask for --json, which needs none.",
+            "Install Gatehouse anew, from a wheel or a checkout, or ask for --json, which needs none.",
         )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def draw(content: Content, *, made: datetime | None = None) -> str:
     _prepare_templates()
     plain = content.as_json()
     figures = {figure["key"]: figure for figure in plain["sections"][0]["figures"]}
-    css = (ROOT / "portal" / "static" / "portal.css").read_text(encoding="utf-8")
+    css = (PORTAL / "static" / "portal.css").read_text(encoding="utf-8")
     context = {
         "content": plain, "sections": sections(plain), "lead": _lead(figures),
         "lead_rest": "Not attributed", "css": css,
@@ -111,6 +111,6 @@ def _prepare_templates() -> None:
     if settings.configured:
         return
     library = {"libraries": {"gatehouse": "portal.templatetags.gatehouse"}}
-    backend = {"BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [ROOT / "templates"]}
+    backend = {"BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [PORTAL / "templates"]}
     settings.configure(TEMPLATES=[backend | {"OPTIONS": library}], INSTALLED_APPS=[], USE_TZ=True, TIME_ZONE="UTC")
     django.setup()

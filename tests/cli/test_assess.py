@@ -179,7 +179,7 @@ def test_without_the_server_s_libraries_it_says_what_to_install(dump: Path, tmp_
 def test_without_the_templates_it_says_so_before_it_reads_and_still_gives_json(tmp_path: Path) -> None:
     (tmp_path / "july.txt").write_bytes(text(row()))
     code = (
-        "import pathlib, sys; from portal.reports import assessment; assessment.ROOT = pathlib.Path('elsewhere')\n"
+        "import pathlib, sys; from portal.reports import assessment; assessment.PORTAL = pathlib.Path('elsewhere')\n"
         "from portal.cli.main import main; sys.exit(main(['assess', *sys.argv[1:]]))"
     )
     for arguments, status, said in ((["absent"], 2, "[no_templates]"), (["july.txt", "--json"], 0, "")):
