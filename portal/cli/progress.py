@@ -35,6 +35,10 @@ class Progress:
             self._last = now
             self._write(self._line(sum(self._read.values()), now - self._began))
 
+    def say(self, words: str) -> None:
+        """Say what is done now instead, and takes a while."""
+        self._write(words)
+
     def _line(self, done: int, seconds: float) -> str:
         told = f"{done / 1e6:,.0f} MB, {done / 1e6 / max(seconds, 0.1):,.0f} MB/s"
         if not self._total:  # a pipe does not say how much is to come

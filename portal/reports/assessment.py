@@ -11,6 +11,7 @@ from django.conf import settings
 from django.template.loader import render_to_string
 
 from portal.dashboard import formats
+from portal.reports import pdf
 from portal.reports.drawing import sections
 from telemetry.engine.assessment.assessor import Assessor
 from telemetry.engine.assessment.figures import Content, content_of
@@ -23,7 +24,7 @@ PORTAL: Final = Path(__file__).resolve().parents[1]
 _SHARES: Final = ("people", "submissions", "core-hours", "GPU-hours")
 _REMEDY: Final = f"Make a dump with: {COMMAND}"
 
-__all__ = ["Assessor", "Content", "FormatError", "Known", "Marker", "Refused", "assess", "check", "draw"]
+__all__ = ["Assessor", "Content", "FormatError", "Known", "Marker", "Refused", "assess", "check", "draw", "print_pdf"]
 
 
 class Refused(Exception):
@@ -67,13 +68,18 @@ def _all_of_others(cluster: str, others: Counter[str]) -> Refused:
     return Refused("all files", said, "other_cluster", "Give one of these names to --cluster, or leave --cluster out.")
 
 
-def check() -> None:
+def check(*, as_pdf: bool = False) -> None:
     """Say before an hour of reading when a report could not be drawn. Errors: `Refused`."""
     if not (PORTAL / "templates" / "reports" / "assessment.html").is_file():
         raise Refused(
             "gatehouse assess", "The templates of the report are not installed.", "no_templates",
             "Install Gatehouse anew, from a wheel or a checkout, or ask for --json, which needs none.",
         )  # fmt: skip
+    if as_pdf:
+        try:
+            pdf.load_printer()
+        except pdf.CannotPrint as error:
+            raise Refused("gatehouse assess", error.detail, "no_pdf", error.remedy) from None
 
 
 def draw(content: Content, *, made: datetime | None = None) -> str:
@@ -88,6 +94,11 @@ def draw(content: Content, *, made: datetime | None = None) -> str:
         "made": formats.day((made or datetime.now(UTC)).date(), year=True),
     }  # fmt: skip
     return render_to_string("reports/assessment.html", context)
+
+
+def print_pdf(html: str) -> bytes:
+    """Return a report that `draw` drew as PDF; `check` said whether that can be done."""
+    return pdf.print_html(html)
 
 
 def _lead(figures: dict[str, Any]) -> list[dict[str, Any]]:
