@@ -9,7 +9,7 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from portal.cli.files import STDIN, Unusable, check_outs, open_all, read_names
 from portal.cli.output import replace_file
@@ -29,10 +29,13 @@ _NO_LIBRARIES = (
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the subcommand."""
     parser = commands.add_parser(
-        "assess", help="a facility's first report from sacct dumps: no server, nothing left but the report",
-        description="Sum up dumps of `sacct -P` into one report that stands alone. Nothing is sent anywhere.",
+        "assess", help="a facility's first report from sacct: no server, nothing left but the report",
+        description="Sum up dumps of `sacct -P`, or without any what sacct shows you, into one report that stands "
+        "alone. Nothing is sent anywhere.",
     )  # fmt: skip
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a dump of sacct -P, with its header; - for stdin")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a dump of sacct -P, with its header; - for stdin")
+    parser.add_argument("--start", metavar="DAY", help="without FILE: ask sacct from then on (30 days ago; UTC)")
+    parser.add_argument("--end", metavar="DAY", help="without FILE: ask sacct until then (now; UTC)")
     parser.add_argument(
         "--out", action="append", metavar="FILE",
         help=f"where the report goes ({DEFAULT_OUT}; - for stdout), as PDF if it ends in .pdf; may be given again",
@@ -43,7 +46,9 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "--marker", action="append", default=[], type=_marker, metavar="COLUMN=VALUE",
         help="a column that marks agents' jobs, and its text as a shell pattern; may be given again",
     )  # fmt: skip
-    parser.add_argument("--cluster", default="", metavar="NAME", help="count the records of this cluster alone")
+    parser.add_argument(
+        "--cluster", default="", metavar="NAME", help="count (and ask for) this cluster's records alone"
+    )
     parser.set_defaults(run=run)
 
 
@@ -76,17 +81,39 @@ def _assess(options: argparse.Namespace, known: "assessment.Known") -> None:
     if outs:
         assessment.check(as_pdf=any(map(_is_pdf, outs)))
         check_outs(outs, options.files)
+    now_s = int(time.time())
     with ExitStack() as stack:
-        dumps = list(open_all(options.files, sys.stdin.buffer, stack))
-        progress = stack.enter_context(Progress(dumps))
+        progress = stack.enter_context(Progress())
+        dumps = _dumps(options, now_s, progress, stack)
+        progress.expect(dumps)
         content = assessment.assess(
-            dumps, known=known, cluster=options.cluster, now_s=int(time.time()), note=progress.note
+            dumps, known=known, cluster=options.cluster, now_s=now_s, note=progress.note, asked=not options.files
         )  # fmt: skip
         drawn = _draw(content, outs, progress)
     if options.json:
         print(json.dumps(content.as_json(), indent=1, ensure_ascii=False))
     for out, report in drawn.items():
         _write(out, report)
+
+
+def _dumps(
+    options: argparse.Namespace, now_s: int, progress: Progress, stack: ExitStack
+) -> list[tuple[str, IO[bytes]]]:
+    """Open the files that are named, or have sacct write what there is."""
+    if options.files:
+        if options.start or options.end:
+            raise Unusable("--start and --end are for sacct, not for files [window_of_files]\nLeave them out.")
+        return list(open_all(options.files, sys.stdin.buffer, stack))
+    import tempfile
+
+    from portal.reports import assessment
+
+    into = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+    return [
+        assessment.ask_sacct(
+            options.start, options.end, cluster=options.cluster, now_s=now_s, into=into, say=progress.say
+        )
+    ]  # fmt: skip
 
 
 def _draw(content: "assessment.Content", outs: list[str], progress: Progress) -> dict[str, bytes]:

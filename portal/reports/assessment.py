@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import django
 from django.conf import settings
 from django.template.loader import render_to_string
 
 from portal.dashboard import formats
-from portal.reports import pdf
+from portal.reports import accounting, pdf
 from portal.reports.drawing import sections
 from telemetry.engine.assessment.assessor import Assessor
 from telemetry.engine.assessment.figures import Content, content_of
@@ -23,8 +23,12 @@ from telemetry.engine.slurm.lines import Source
 PORTAL: Final = Path(__file__).resolve().parents[1]
 _SHARES: Final = ("people", "submissions", "core-hours", "GPU-hours")
 _REMEDY: Final = f"Make a dump with: {COMMAND}"
+_SACCT: Final = "sacct"
 
-__all__ = ["Assessor", "Content", "FormatError", "Known", "Marker", "Refused", "assess", "check", "draw", "print_pdf"]
+__all__ = [
+    "Assessor", "Content", "FormatError", "Known", "Marker", "Refused", "ask_sacct", "assess", "check", "draw",
+    "print_pdf",
+]  # fmt: skip
 
 
 class Refused(Exception):
@@ -35,12 +39,30 @@ class Refused(Exception):
         self.name, self.detail, self.code, self.remedy = name, detail, code, remedy
 
 
+def ask_sacct(
+    start: str | None, end: str | None, *, cluster: str, now_s: int, into: IO[bytes], say: Callable[[str], None]
+) -> tuple[str, IO[bytes]]:
+    """Have this host's sacct write a dump of a span of time into a file; return it, named, ready to be read.
+
+    Errors: `Refused`.
+    """
+    try:
+        window = accounting.window_of(start, end, now=datetime.fromtimestamp(now_s, UTC))
+        accounting.ask(window, cluster=cluster, into=into, say=say)
+    except accounting.NoAccounting as error:
+        raise Refused("gatehouse assess", error.detail, error.code, error.remedy) from None
+    into.seek(0)
+    return _SACCT, into
+
+
 def assess(
-    dumps: Iterable[tuple[str, Source]], *, known: Known, cluster: str, now_s: int, note: Callable[[str, int], None]
-) -> Content:
+    dumps: Iterable[tuple[str, Source]], *, known: Known, cluster: str, now_s: int, note: Callable[[str, int], None],
+    asked: bool = False,
+) -> Content:  # fmt: skip
     """Read named dumps and return what they say; `note` is told the name and how many bytes of it were read.
 
-    Errors: `Refused` where one is no dump, or where none holds a job.
+    `asked` says that they are what this host's sacct answered. Errors: `Refused` where one is no dump, or where none
+    holds a job.
     """
     assessor = Assessor(now_s=now_s, known=known, cluster=cluster)
     for name, source in dumps:
@@ -51,13 +73,15 @@ def assess(
             remedy = _REMEDY if error.remedy == XDMOD_REMEDY else error.remedy or _REMEDY
             raise Refused(name, error.detail, error.code, remedy) from None
     found = assessor.finish()
+    if asked and not found.jobs:
+        raise Refused(_SACCT, "It shows you no job of that time.", "no_jobs", "Give an earlier --start.")
     if not found.jobs and found.lines.others:
         raise _all_of_others(cluster, found.lines.others)
     if not found.jobs:
         reasons = ", ".join(f"{count:,} {code}" for code, count in found.lines.rejected.most_common(3))
         said = f"There is no job in it ({reasons or 'no record at all'})."
         raise Refused("all files", said, "no_jobs", _REMEDY)
-    return content_of(found, cluster=cluster)
+    return content_of(found, cluster=cluster, asked=asked)
 
 
 def _all_of_others(cluster: str, others: Counter[str]) -> Refused:

@@ -19,13 +19,15 @@ XDMOD = "|".join(["1", "1", *["x"] * 7, "7", "2026-07-01T10:00:00", *["x"] * 15]
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def gatehouse(*arguments: str, cwd: Path, stdin: bytes = b"", **more: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run the command in a folder, without any setting of a portal."""
+def gatehouse(
+    *arguments: str, cwd: Path, stdin: bytes = b"", more: dict[str, str] | None = None, **pipes: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the command in a folder, without any setting of a portal, with `more` in its environment."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "GATEHOUSE"))}
     return subprocess.run(
         [sys.executable, "-m", "portal.cli.main", "assess", *arguments], cwd=cwd, input=stdin, check=False,
-        env=environment | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more,
+        env=environment | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"} | (more or {}),
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | pipes,
     )  # fmt: skip
 
 

@@ -16,6 +16,10 @@ LIMITS: Final = (
     "Times are UTC, as far as sacct ran with TZ=UTC: the text does not say its zone.",
     "Submit lines, comments and folders are compared as hashes; none is shown.",
 )
+OWN_SIGHT: Final = (
+    "These are the jobs that sacct shows to whoever ran this: where a site hides other people’s, their own alone. What "
+    "was cancelled before it could start is in no span of time that sacct is asked for."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +41,11 @@ class Content:
         return asdict(self)
 
 
-def content_of(found: Assessment, *, cluster: str) -> Content:
-    """Put the figures together. Errors: `ValueError` where no job was counted."""
+def content_of(found: Assessment, *, cluster: str, asked: bool = False) -> Content:
+    """Put the figures together; `asked` says that sacct was, by whoever sees them.
+
+    Errors: `ValueError` where no job was counted.
+    """
     if not found.jobs:
         raise ValueError("no job was counted")
     reading = Reading(found)
@@ -53,7 +60,8 @@ def content_of(found: Assessment, *, cluster: str) -> Content:
     )
     return Content(
         SCHEMA, "First assessment", cluster, first.date().isoformat(), last.date().isoformat(),
-        not found.known.is_nothing, {"account": load.DEFINITION}, LIMITS, sections,
+        not found.known.is_nothing, {"account": load.DEFINITION},
+        (*LIMITS, *([OWN_SIGHT] if asked else [])), sections,
     )  # fmt: skip
 
 
