@@ -49,6 +49,9 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     parser.add_argument(
         "--cluster", default="", metavar="NAME", help="count (and ask for) this cluster's records alone"
     )
+    parser.add_argument(
+        "--zone", default="UTC", metavar="ZONE", help="of the hours of the week, as Europe/Berlin (UTC)"
+    )
     parser.set_defaults(run=run)
 
 
@@ -77,6 +80,7 @@ def run(options: argparse.Namespace) -> int:
 def _assess(options: argparse.Namespace, known: "assessment.Known") -> None:
     from portal.reports import assessment
 
+    assessment.check_zone(options.zone)
     outs = options.out or ([] if options.json else [DEFAULT_OUT])
     if outs:
         assessment.check(as_pdf=any(map(_is_pdf, outs)))
@@ -87,7 +91,8 @@ def _assess(options: argparse.Namespace, known: "assessment.Known") -> None:
         dumps = _dumps(options, now_s, progress, stack)
         progress.expect(dumps)
         content = assessment.assess(
-            dumps, known=known, cluster=options.cluster, now_s=now_s, note=progress.note, asked=not options.files
+            dumps, known=known, cluster=options.cluster, now_s=now_s, note=progress.note, zone=options.zone,
+            asked=not options.files,
         )  # fmt: skip
         drawn = _draw(content, outs, progress)
     if options.json:

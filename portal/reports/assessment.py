@@ -16,6 +16,8 @@ from portal.reports.drawing import sections
 from telemetry.engine.assessment.assessor import Assessor
 from telemetry.engine.assessment.figures import Content, content_of
 from telemetry.engine.assessment.frames import Known, Marker
+from telemetry.engine.assessment.sums import UTC as UTC_ZONE
+from telemetry.engine.assessment.sums import Sums
 from telemetry.engine.slurm.columns import COMMAND, XDMOD_REMEDY
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.lines import Source
@@ -26,8 +28,8 @@ _REMEDY: Final = f"Make a dump with: {COMMAND}"
 _SACCT: Final = "sacct"
 
 __all__ = [
-    "Assessor", "Content", "FormatError", "Known", "Marker", "Refused", "ask_sacct", "assess", "check", "draw",
-    "print_pdf",
+    "Assessor", "Content", "FormatError", "Known", "Marker", "Refused", "ask_sacct", "assess", "check", "check_zone",
+    "draw", "print_pdf",
 ]  # fmt: skip
 
 
@@ -57,14 +59,14 @@ def ask_sacct(
 
 def assess(
     dumps: Iterable[tuple[str, Source]], *, known: Known, cluster: str, now_s: int, note: Callable[[str, int], None],
-    asked: bool = False,
+    zone: str = UTC_ZONE, asked: bool = False,
 ) -> Content:  # fmt: skip
     """Read named dumps and return what they say; `note` is told the name and how many bytes of it were read.
 
-    `asked` says that they are what this host's sacct answered. Errors: `Refused` where one is no dump, or where none
-    holds a job.
+    Hours of the week are those of `zone`; `asked` says that the dumps are what this host's sacct answered. Errors:
+    `Refused` where one is no dump, or where none holds a job.
     """
-    assessor = Assessor(now_s=now_s, known=known, cluster=cluster)
+    assessor = Assessor(now_s=now_s, known=known, cluster=cluster, zone=zone)
     for name, source in dumps:
         try:
             assessor.read(source, note=lambda offset, name=name: note(name, offset))  # type: ignore[misc]
@@ -90,6 +92,15 @@ def _all_of_others(cluster: str, others: Counter[str]) -> Refused:
     rest = f" and {len(others) - 5} more" if len(others) > 5 else ""
     said = f"No record is of cluster {cluster}; those there are of {', '.join(names)}{rest}."
     return Refused("all files", said, "other_cluster", "Give one of these names to --cluster, or leave --cluster out.")
+
+
+def check_zone(zone: str) -> None:
+    """Refuse a name that is no time zone's. Errors: `Refused`."""
+    try:
+        Sums(zone)
+    except ValueError:
+        said = f"{ascii(zone)[:60]} is no time zone."
+        raise Refused("--zone", said, "zone_unknown", "Give a name of the tz database, as Europe/Berlin.") from None
 
 
 def check(*, as_pdf: bool = False) -> None:

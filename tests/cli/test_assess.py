@@ -131,6 +131,7 @@ def test_what_is_no_dump_is_told_with_a_code_and_a_remedy(content: bytes, code: 
         (("july.txt", "--agents", "absent"), "absent cannot be read: No such file or directory [unreadable]"),
         (("july.txt", "--agents", "empty"), "empty: there is no login name in it [no_names]"),
         (("july.txt", "--out", "no/r.html"), "no/r.html cannot be written [cannot_write]"),
+        (("july.txt", "--zone", "Berlin"), "--zone: 'Berlin' is no time zone. [zone_unknown]"),
         (("-", "-"), "Standard input can be read once [stdin_twice]"),
         (("july.txt", "--marker", "WCKey=x"), "july.txt: There is no column WCKey whose text could mark agents' jobs. "
          "[no_marker_column]"),

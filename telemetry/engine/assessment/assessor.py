@@ -9,6 +9,7 @@ import polars as pl
 
 from telemetry.engine.assessment.frames import SCHEMA, Framer, Known, Lines
 from telemetry.engine.assessment.seen import Seen, keys_of
+from telemetry.engine.assessment.sums import UTC as UTC_ZONE
 from telemetry.engine.assessment.sums import Sums
 from telemetry.engine.job_outcomes import with_outcome
 from telemetry.engine.likeness import Alike, Likeness
@@ -49,9 +50,10 @@ class Assessment:
 class Assessor:
     """Fold dumps of one cluster into an `Assessment`; `cluster` leaves out what another cluster's name stands on."""
 
-    def __init__(self, *, now_s: int, known: Known, cluster: str = "") -> None:
+    def __init__(self, *, now_s: int, known: Known, cluster: str = "", zone: str = UTC_ZONE) -> None:
+        """Prepare to read; hours of the week are those of `zone`. Errors: `ValueError` where there is no such zone."""
         self._now_s, self._known, self._cluster = now_s, known, cluster
-        self._lines, self._seen, self._sums = Lines(), Seen(), Sums()
+        self._lines, self._seen, self._sums = Lines(), Seen(), Sums(zone)
         self._likeness, self._resubmissions = Likeness(), Resubmissions()
         self._live, self._repeated = [pl.DataFrame(schema=SCHEMA)], 0
 

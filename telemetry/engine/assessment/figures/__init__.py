@@ -13,7 +13,7 @@ MISSING_TITLE: Final = "What this cannot say yet"
 LIMITS: Final = (
     "Who is not known to use an agent is not attributed; that is no claim that a person typed it.",
     "Agent users and others are different people; not every difference is caused by agents.",
-    "Times are UTC, as far as sacct ran with TZ=UTC: the text does not say its zone.",
+    "Days are UTC days, as far as sacct ran with TZ=UTC: its text does not say its zone.",
     "Submit lines, comments and folders are compared as hashes; none is shown.",
 )
 OWN_SIGHT: Final = (
