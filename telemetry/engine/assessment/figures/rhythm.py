@@ -80,8 +80,8 @@ def _week(reading: Reading) -> Figure:
     busiest = _DAYS[whole.index(max(whole)) // 24], whole.index(max(whole)) % 24
     return Figure(
         "hour-of-week", "Submissions by hour of the week",
-        f"All weeks of the period laid upon one, on the clocks of {reading.found.sums.zone}. The headline is the busiest "
-        "hour.", SUBMITTED, "submissions",
+        f"All weeks of the period laid upon one, on the clocks of {reading.found.sums.zone}. The headline is the "
+        "busiest hour.", SUBMITTED, "submissions",
         max(whole), reading.unknown("submissions"), note=f"The busiest hour is {busiest[0]} {busiest[1]:02}:00.",
         columns=class_columns("submissions", reading.classes), rows=rows,
     )  # fmt: skip
