@@ -33,7 +33,12 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         description="Sum up dumps of `sacct -P`, or without any what sacct shows you, into one report that stands "
         "alone. Nothing is sent anywhere.",
     )  # fmt: skip
-    parser.add_argument("files", nargs="*", metavar="FILE", help="a dump of sacct -P, with its header; - for stdin")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="a dump: sacct -P with its header, sacct --json, or XDMoD's; - for stdin",
+    )
     parser.add_argument("--start", metavar="DAY", help="without FILE: ask sacct from then on (30 days ago; UTC)")
     parser.add_argument("--end", metavar="DAY", help="without FILE: ask sacct until then (now; UTC)")
     parser.add_argument(

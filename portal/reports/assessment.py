@@ -1,10 +1,14 @@
 """A facility's first report from sacct dumps: read, summed up and drawn without database, settings or server."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
+from errno import ENOSPC
 from pathlib import Path
-from typing import IO, Any, Final
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+from typing import IO, Any, BinaryIO, Final, cast
 
 import django
 from django.conf import settings
@@ -18,9 +22,8 @@ from telemetry.engine.assessment.figures import Content, content_of
 from telemetry.engine.assessment.frames import Known, Marker
 from telemetry.engine.assessment.sums import UTC as UTC_ZONE
 from telemetry.engine.assessment.sums import Sums
-from telemetry.engine.slurm.columns import COMMAND, XDMOD_REMEDY
+from telemetry.engine.slurm.columns import COMMAND
 from telemetry.engine.slurm.errors import FormatError
-from telemetry.engine.slurm.lines import Source
 
 PORTAL: Final = Path(__file__).resolve().parents[1]
 _SHARES: Final = ("people", "submissions", "core-hours", "GPU-hours")
@@ -58,7 +61,7 @@ def ask_sacct(
 
 
 def assess(
-    dumps: Iterable[tuple[str, Source]], *, known: Known, cluster: str, now_s: int, note: Callable[[str, int], None],
+    dumps: Sequence[tuple[str, IO[bytes]]], *, known: Known, cluster: str, now_s: int, note: Callable[[str, int], None],
     zone: str = UTC_ZONE, asked: bool = False,
 ) -> Content:  # fmt: skip
     """Read named dumps and return what they say; `note` is told the name and how many bytes of it were read.
@@ -66,15 +69,17 @@ def assess(
     Hours of the week are those of `zone`; `asked` says that the dumps are what this host's sacct answered. Errors:
     `Refused` where one is no dump, or where none holds a job.
     """
-    assessor = Assessor(now_s=now_s, known=known, cluster=cluster, zone=zone)
-    for name, source in dumps:
-        try:
-            assessor.read(source, note=lambda offset, name=name: note(name, offset))  # type: ignore[misc]
-        except FormatError as error:
-            # That remedy is an option of another command; this one reads sacct's own columns alone.
-            remedy = _REMEDY if error.remedy == XDMOD_REMEDY else error.remedy or _REMEDY
-            raise Refused(name, error.detail, error.code, remedy) from None
-    found = assessor.finish()
+    with ExitStack() as stack:
+        settled = [(name, _settle(name, source, stack)) for name, source in dumps]
+        begins = [source.tell() for _, source in settled]
+        assessor: Assessor | None = Assessor(now_s=now_s, known=known, cluster=cluster, zone=zone)
+        while assessor is not None:
+            last = assessor
+            for begin, (name, source) in zip(begins, settled, strict=True):
+                source.seek(begin)
+                _read(last, name, source, note)
+            assessor = last.again()
+        found = last.finish()
     if asked and not found.jobs:
         raise Refused(_SACCT, "It shows you no job of that time.", "no_jobs", "Give an earlier --start.")
     if not found.jobs and found.lines.others:
@@ -84,6 +89,29 @@ def assess(
         said = f"There is no job in it ({reasons or 'no record at all'})."
         raise Refused("all files", said, "no_jobs", _REMEDY)
     return content_of(found, cluster=cluster, asked=asked)
+
+
+def _read(assessor: Assessor, name: str, source: IO[bytes], note: Callable[[str, int], None]) -> None:
+    try:
+        assessor.read(cast(BinaryIO, source), note=lambda offset: note(name, offset))
+    except FormatError as error:
+        raise Refused(name, error.detail, error.code, error.remedy or _REMEDY) from None
+
+
+def _settle(name: str, source: IO[bytes], stack: ExitStack) -> IO[bytes]:
+    """Return a source that can be read twice: of a pipe a copy, in a file without a name."""
+    if source.seekable():
+        return source
+    copy = stack.enter_context(TemporaryFile())  # noqa: SIM115 - the stack closes it
+    try:
+        copyfileobj(source, copy)
+        copy.seek(0)
+    except OSError as error:
+        if error.errno != ENOSPC:
+            raise
+        remedy = "Name a file, or set TMPDIR to a folder with more room."
+        raise Refused(name, "There is no room for a copy of it.", "no_room", remedy) from None
+    return copy
 
 
 def _all_of_others(cluster: str, others: Counter[str]) -> Refused:

@@ -1,0 +1,34 @@
+"""`gatehouse assess` over dumps that say different things of one job, from files and from a pipe, in any form."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.cli.test_assess import gatehouse
+from tests.telemetry.engine.sacct_texts import row, text
+from tests.telemetry.engine.test_assess_forms import document, job
+
+OLD, NEW = text(row(NCPUS="8")), text(row(NCPUS="16"))
+
+
+def core_hours(*names: str, cwd: Path, stdin: bytes = b"") -> Any:
+    ran = gatehouse(*names, "--json", cwd=cwd, stdin=stdin)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    return {
+        one["key"]: one["value"] for section in json.loads(ran.stdout)["sections"] for one in section["figures"]
+    }["total-core-hours"]  # fmt: skip
+
+
+def test_the_later_of_two_records_counts_wherever_it_comes_from(tmp_path: Path) -> None:
+    (tmp_path / "old").write_bytes(OLD)
+    (tmp_path / "new").write_bytes(NEW)
+    assert core_hours("old", "new", cwd=tmp_path) == 16
+    assert core_hours("new", "old", cwd=tmp_path) == 8
+    assert core_hours("old", "-", cwd=tmp_path, stdin=NEW) == 16
+    assert core_hours("-", "new", cwd=tmp_path, stdin=OLD) == 16
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "old"]
+
+
+def test_json_is_read_from_a_pipe_beside_text(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(OLD)
+    assert core_hours("text", "-", cwd=tmp_path, stdin=document(job())) == 16
