@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from portal.cli.files import STDIN, Unusable, check_outs, open_all, read_names
+from portal.cli.files import STDIN, Unusable, check_outs, check_stdin, open_all, read_names
 from portal.cli.output import replace_file
 from portal.cli.progress import Progress
 
@@ -57,6 +57,10 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     parser.add_argument(
         "--zone", default="UTC", metavar="ZONE", help="of the hours of the week, as Europe/Berlin (UTC)"
     )
+    parser.add_argument(
+        "--gpu", action="append", default=[], metavar="FILE",
+        help="an export of jobstats or DCGM: what jobs did with their GPUs; may be given again",
+    )  # fmt: skip
     parser.set_defaults(run=run)
 
 
@@ -86,18 +90,20 @@ def _assess(options: argparse.Namespace, known: "assessment.Known") -> None:
     from portal.reports import assessment
 
     assessment.check_zone(options.zone)
+    check_stdin([*options.files, *options.gpu])
     outs = options.out or ([] if options.json else [DEFAULT_OUT])
     if outs:
         assessment.check(as_pdf=any(map(_is_pdf, outs)))
-        check_outs(outs, options.files)
+        check_outs(outs, [*options.files, *options.gpu])
     now_s = int(time.time())
     with ExitStack() as stack:
         progress = stack.enter_context(Progress())
         dumps = _dumps(options, now_s, progress, stack)
-        progress.expect(dumps)
+        gpus = list(open_all(options.gpu, sys.stdin.buffer, stack))
+        progress.expect([*gpus, *dumps])
         content = assessment.assess(
             dumps, known=known, cluster=options.cluster, now_s=now_s, note=progress.note, zone=options.zone,
-            asked=not options.files,
+            gpus=gpus, asked=not options.files,
         )  # fmt: skip
         drawn = _draw(content, outs, progress)
     if options.json:

@@ -14,8 +14,6 @@ class Unusable(Exception):
 
 def open_all(names: Sequence[str], stdin: IO[bytes], stack: ExitStack) -> Iterator[tuple[str, IO[bytes]]]:
     """Open every file before any is read, so that a wrong name costs no time. Errors: `Unusable`."""
-    if names.count(STDIN) > 1:
-        raise Unusable("Standard input can be read once [stdin_twice]\nGive - only once.")
     for name in names:
         if name == STDIN:
             yield "standard input", stdin
@@ -25,6 +23,12 @@ def open_all(names: Sequence[str], stdin: IO[bytes], stack: ExitStack) -> Iterat
         except OSError as error:
             raise Unusable(_unreadable(name, error)) from None
         yield name, stack.enter_context(stream)
+
+
+def check_stdin(names: Sequence[str]) -> None:
+    """Refuse to read standard input more than once. Errors: `Unusable`."""
+    if names.count(STDIN) > 1:
+        raise Unusable("Standard input can be read once [stdin_twice]\nGive - only once.")
 
 
 def read_names(name: str) -> frozenset[str]:

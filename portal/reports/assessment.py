@@ -20,6 +20,7 @@ from portal.reports.drawing import sections
 from telemetry.engine.assessment.assessor import Assessor
 from telemetry.engine.assessment.figures import Content, content_of
 from telemetry.engine.assessment.frames import Known, Marker
+from telemetry.engine.assessment.gpus import Readings
 from telemetry.engine.assessment.sums import UTC as UTC_ZONE
 from telemetry.engine.assessment.sums import Sums
 from telemetry.engine.slurm.columns import COMMAND
@@ -29,6 +30,10 @@ PORTAL: Final = Path(__file__).resolve().parents[1]
 _SHARES: Final = ("people", "submissions", "core-hours", "GPU-hours")
 _REMEDY: Final = f"Make a dump with: {COMMAND}"
 _SACCT: Final = "sacct"
+_GPU_REMEDY: Final = (
+    "Give what `sacct -X -P -o JobIDRaw,End,AdminComment` prints of jobstats, or a CSV of DCGM whose first line names "
+    "timestamp, hpc_job, UUID and the fields of dcgm-exporter."
+)
 
 __all__ = [
     "Assessor", "Content", "FormatError", "Known", "Marker", "Refused", "ask_sacct", "assess", "check", "check_zone",
@@ -62,17 +67,18 @@ def ask_sacct(
 
 def assess(
     dumps: Sequence[tuple[str, IO[bytes]]], *, known: Known, cluster: str, now_s: int, note: Callable[[str, int], None],
-    zone: str = UTC_ZONE, asked: bool = False,
+    zone: str = UTC_ZONE, gpus: Sequence[tuple[str, IO[bytes]]] = (), asked: bool = False,
 ) -> Content:  # fmt: skip
     """Read named dumps and return what they say; `note` is told the name and how many bytes of it were read.
 
-    Hours of the week are those of `zone`; `asked` says that the dumps are what this host's sacct answered. Errors:
-    `Refused` where one is no dump, or where none holds a job.
+    Hours of the week are those of `zone`; `gpus` are exports of GPU use; `asked` says that the dumps are what this
+    host's sacct answered. Errors: `Refused` where one is no dump, or where none holds a job.
     """
+    readings = _read_gpus(gpus, note) if gpus else None
     with ExitStack() as stack:
         settled = [(name, _settle(name, source, stack)) for name, source in dumps]
         begins = [source.tell() for _, source in settled]
-        assessor: Assessor | None = Assessor(now_s=now_s, known=known, cluster=cluster, zone=zone)
+        assessor: Assessor | None = Assessor(now_s=now_s, known=known, cluster=cluster, zone=zone, readings=readings)
         while assessor is not None:
             last = assessor
             for begin, (name, source) in zip(begins, settled, strict=True):
@@ -89,6 +95,16 @@ def assess(
         said = f"There is no job in it ({reasons or 'no record at all'})."
         raise Refused("all files", said, "no_jobs", _REMEDY)
     return content_of(found, cluster=cluster, asked=asked)
+
+
+def _read_gpus(files: Sequence[tuple[str, IO[bytes]]], note: Callable[[str, int], None]) -> Readings:
+    readings = Readings()
+    for name, source in files:
+        try:
+            readings.read(cast(BinaryIO, source), note=lambda offset, name=name: note(name, offset))  # type: ignore[misc]
+        except FormatError as error:
+            raise Refused(name, error.detail, error.code, _GPU_REMEDY) from None
+    return readings
 
 
 def _read(assessor: Assessor, name: str, source: IO[bytes], note: Callable[[str, int], None]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.test_assess import gatehouse
+from tests.telemetry.engine.gpu_texts import export, sample
 from tests.telemetry.engine.sacct_texts import row, text
 from tests.telemetry.engine.test_assess_forms import document, job
 
@@ -32,3 +33,15 @@ def test_the_later_of_two_records_counts_wherever_it_comes_from(tmp_path: Path) 
 def test_json_is_read_from_a_pipe_beside_text(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(OLD)
     assert core_hours("text", "-", cwd=tmp_path, stdin=document(job())) == 16
+
+
+def test_an_export_of_gpu_use_adds_its_figures_and_one_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "july").write_bytes(OLD)
+    ran = gatehouse("july", "--gpu", "-", "--json", cwd=tmp_path, stdin=export(sample(101, "a", 80, 10)))
+    figures = {one["key"]: one for section in json.loads(ran.stdout)["sections"] for one in section["figures"]}
+    assert figures["gpu-use"]["rows"][0]["values"][:4] == [0, 1, 0, 0]
+    for options, code in ((("--gpu", "july"), b"[columns_missing]"), (("-", "--gpu", "-"), b"[stdin_twice]")):
+        refused = gatehouse("july", *options, cwd=tmp_path)
+        assert (refused.returncode, code in refused.stderr) == (2, True)
+    kept = gatehouse("july", "--gpu", "absent", "--out", "july", cwd=tmp_path)
+    assert (kept.returncode, (tmp_path / "july").read_bytes()) == (2, OLD)

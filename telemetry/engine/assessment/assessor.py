@@ -9,6 +9,7 @@ import polars as pl
 
 from telemetry.engine.assessment.formats import open_dump
 from telemetry.engine.assessment.frames import SCHEMA, Framer, Known, Lines
+from telemetry.engine.assessment.gpus import GpuJobs, GpuUse, Readings
 from telemetry.engine.assessment.seen import Seen
 from telemetry.engine.assessment.sums import UTC as UTC_ZONE
 from telemetry.engine.assessment.sums import Sums
@@ -33,6 +34,7 @@ class Assessment:
     sums: Sums
     alike: list[Alike]
     gaps: list[Gaps]
+    gpus: GpuUse | None = None
 
     @property
     def jobs(self) -> int:
@@ -55,12 +57,17 @@ class Assessor:
     """
 
     def __init__(
-        self, *, now_s: int, known: Known, cluster: str = "", zone: str = UTC_ZONE, last: pl.DataFrame | None = None
-    ) -> None:
-        """Prepare to read; hours of the week are those of `zone`. Errors: `ValueError` where there is no such zone."""
+        self, *, now_s: int, known: Known, cluster: str = "", zone: str = UTC_ZONE, readings: Readings | None = None,
+        last: pl.DataFrame | None = None,
+    ) -> None:  # fmt: skip
+        """Prepare to read; hours of the week are those of `zone`, and `readings` those of GPUs, if there are any.
+
+        Errors: `ValueError` where there is no such zone.
+        """
         self._now_s, self._known, self._cluster = now_s, known, cluster
         self._lines, self._seen, self._sums = Lines(), Seen(last), Sums(zone)
         self._likeness, self._resubmissions = Likeness(), Resubmissions()
+        self._readings, self._gpus = readings, None if readings is None else GpuJobs(readings)
         self._waiting, self._repeated, self._told = Waiting(SCHEMA), 0, 0
 
     def read(self, source: BinaryIO, *, note: Callable[[int], None] = lambda offset: None) -> None:
@@ -78,7 +85,8 @@ class Assessor:
         if last.is_empty():
             return None
         return Assessor(
-            now_s=self._now_s, known=self._known, cluster=self._cluster, zone=self._sums.zone, last=last
+            now_s=self._now_s, known=self._known, cluster=self._cluster, zone=self._sums.zone,
+            readings=self._readings, last=last,
         )  # fmt: skip
 
     def finish(self) -> Assessment:
@@ -89,8 +97,9 @@ class Assessor:
         self._add(last)
         live = len(last.filter(pl.col("end_s").is_null()))
         some = self._lines.jobs > 0
+        gpus = self._gpus.finish() if self._gpus and some else None
         alike, gaps = (self._likeness.table(), self._resubmissions.gaps()) if some else ([], [])
-        return Assessment(self._lines, self._repeated, live, self._known, self._sums, alike, gaps)
+        return Assessment(self._lines, self._repeated, live, self._known, self._sums, alike, gaps, gpus)
 
     def _fold(self, jobs: pl.DataFrame) -> None:
         """Add those that have ended; the others wait, for a later record may tell of their end."""
@@ -108,5 +117,7 @@ class Assessor:
         keys, told = key_columns(jobs), with_outcome(jobs)
         self._sums.add(told)
         self._likeness.add(told, keys)
+        if self._gpus is not None:
+            self._gpus.add(told)
         actor = pl.when("agent").then(pl.lit("agent")).otherwise(pl.lit("unknown")).alias("actor")
         self._resubmissions.add(told.with_columns(actor), keys["script"])

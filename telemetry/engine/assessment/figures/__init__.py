@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from telemetry.engine.assessment.assessor import Assessment
-from telemetry.engine.assessment.figures import alike, dumps, load, missing, places, rhythm, scheduling
+from telemetry.engine.assessment.figures import alike, dumps, gpus, load, missing, places, rhythm, scheduling
 from telemetry.engine.assessment.figures.kinds import Reading
 from telemetry.engine.report_content import Column, Figure, Row, Section
 
@@ -50,13 +50,16 @@ def content_of(found: Assessment, *, cluster: str, asked: bool = False) -> Conte
         raise ValueError("no job was counted")
     reading = Reading(found)
     first, last = found.period
+    use = found.gpus
+    gpu_sections = () if use is None else (Section("What jobs do with their GPUs", tuple(gpus.figures(reading, use))),)
     sections = (
         Section("The load", tuple(load.figures(reading))),
         Section("When jobs come and how long they run", tuple(rhythm.figures(reading))),
         Section("Outcomes, waits and trials", (*scheduling.figures(reading), *places.figures(reading))),
+        *gpu_sections,
         Section("Work shared between people", tuple(alike.figures(reading))),
         Section("How the dumps were read", tuple(dumps.figures(reading))),
-        Section(MISSING_TITLE, missing.FIGURES),
+        Section(MISSING_TITLE, tuple(missing.figures(has_gpus=found.gpus is not None))),
     )
     return Content(
         SCHEMA, "First assessment", cluster, first.date().isoformat(), last.date().isoformat(),
