@@ -37,9 +37,13 @@ def test_json_is_read_from_a_pipe_beside_text(tmp_path: Path) -> None:
 
 def test_an_export_of_gpu_use_adds_its_figures_and_one_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "july").write_bytes(OLD)
-    ran = gatehouse("july", "--gpu", "-", "--json", cwd=tmp_path, stdin=export(sample(101, "a", 80, 10)))
+    ran = gatehouse(
+        "july", "--gpu", "-", "--json", "--out", "r.html", cwd=tmp_path, stdin=export(sample(101, "a", 80, 10))
+    )
     figures = {one["key"]: one for section in json.loads(ran.stdout)["sections"] for one in section["figures"]}
     assert figures["gpu-use"]["rows"][0]["values"][:4] == [0, 1, 0, 0]
+    html = (tmp_path / "r.html").read_text()
+    assert '<figure class="parts">' in html and "heavy is a mean of 50" in html
     for options, code in ((("--gpu", "july"), b"[columns_missing]"), (("-", "--gpu", "-"), b"[stdin_twice]")):
         refused = gatehouse("july", *options, cwd=tmp_path)
         assert (refused.returncode, code in refused.stderr) == (2, True)
