@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from telemetry.engine import usage
+from telemetry.engine.packed import pack_frame, unpack_frame
 from telemetry.engine.slurm.values import FAILED_STATES
 from telemetry.engine.tallies import How, Tally
 
@@ -34,6 +35,9 @@ _ENDED: Final = (
 )  # fmt: skip
 HOUR_SUMS: Final = ("submissions", *HELD)
 DAY_SUMS: Final = ("wall_s", *HELD, "submissions", *_ENDED)
+# What is packed into a row of a day: its hours, and how many jobs ran how long.
+HOURS: Final = ("hour", *HOUR_SUMS)
+RUNTIMES: Final = ("bucket", "jobs")
 
 
 def day_sums(jobs: pl.DataFrame, lo: int, hi: int) -> pl.DataFrame:
@@ -51,46 +55,57 @@ def day_sums(jobs: pl.DataFrame, lo: int, hi: int) -> pl.DataFrame:
 
 
 def runtime_counts(jobs: pl.DataFrame, lo: int, hi: int) -> pl.DataFrame:
-    """Return how many jobs that ended from `lo` to `hi` ran how long: `day`, `DAY_KEY`, `bucket`, `jobs`."""
+    """Return how many jobs that ended from `lo` to `hi` ran how long: `day`, `USER_KEY`, `bucket`, `jobs`."""
     ran = _ended(jobs, lo, hi).filter(pl.col("start").is_not_null())
     edges = pl.Series(usage.RUNTIME_EDGES_S, dtype=_INT)
     bucket = edges.search_sorted(ran["elapsed_s"], side="left").cast(_INT).alias("bucket")
-    found = ran.with_columns(bucket).group_by("period", *DAY_KEY, "bucket").agg(pl.col("array_tasks").sum())
-    return found.select(_date("period"), *DAY_KEY, "bucket", jobs="array_tasks")
+    found = ran.with_columns(bucket).group_by("period", *USER_KEY, "bucket").agg(pl.col("array_tasks").sum())
+    return found.select(_date("period"), *USER_KEY, "bucket", jobs="array_tasks")
+
+
+def hour_sums(jobs: pl.DataFrame, lo: int, hi: int) -> pl.DataFrame:
+    """Return the sums of the UTC hours from `lo` to `hi`: `day`, `DAY_KEY`, `hour` (of the day) and `HOUR_SUMS`.
+
+    `jobs` as for `day_sums`.
+    """
+    ran = _pieces(jobs, lo, hi, usage.HOUR_S, DAY_KEY).filter(pl.col("wall_s") > 0).drop("wall_s")
+    counted = pl.concat([ran, _submitted(jobs, lo, hi, usage.HOUR_S, DAY_KEY)], how="diagonal")
+    found = counted.group_by("period", *DAY_KEY).agg(pl.col(name).sum() for name in HOUR_SUMS)
+    hour = pl.col("period") % usage.DAY_S // usage.HOUR_S
+    return found.select(_date("period"), *DAY_KEY, hour.alias("hour"), *HOUR_SUMS)
 
 
 class DayRollups:
     """What the rollups of the UTC days from `lo` to `hi` should say, from blocks of jobs in any order.
 
-    Every job that was submitted, ran or ended in the span must come once. Memory grows with the rollups, not the jobs.
+    Every job of the users in question that was submitted, ran or ended in the span must come once. Memory grows with
+    the rollups, not the jobs.
     """
 
     def __init__(self, lo: int, hi: int) -> None:
         self._lo, self._hi, self.jobs = lo, hi, 0
         sums: dict[str, How] = dict.fromkeys(DAY_SUMS, "sum")
         self._days = Tally(("day", *DAY_KEY), sums | {"max_cores": "max"})
-        self._runtimes = Tally(("day", *DAY_KEY, "bucket"), {"jobs": "sum"})
-        self._hours = Tally(("hour", *HOUR_KEY), dict.fromkeys(HOUR_SUMS, "sum"))
+        self._hours = Tally(("day", *DAY_KEY, "hour"), dict.fromkeys(HOUR_SUMS, "sum"))
+        self._runtimes = Tally(("day", *USER_KEY, "bucket"), {"jobs": "sum"})
         self.add(pl.DataFrame(schema=JOB_SCHEMA))
 
     def add(self, jobs: pl.DataFrame) -> None:
         """Take some jobs (`JOB_SCHEMA`)."""
         self.jobs += len(jobs)
         self._days.add(day_sums(jobs, self._lo, self._hi))
-        self._runtimes.add(runtime_counts(jobs, self._lo, self._hi))
         self._hours.add(hour_sums(jobs, self._lo, self._hi))
+        self._runtimes.add(runtime_counts(jobs, self._lo, self._hi))
 
-    def days(self) -> pl.DataFrame:
-        """Return `day` (a date), `DAY_KEY` and `DAY_SUMS`."""
-        return self._days.table()
+    def tables(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return a row a `DAY_KEY` and a row a `USER_KEY`, both with `day` (a date) and `DAY_SUMS`.
 
-    def runtimes(self) -> pl.DataFrame:
-        """Return how many jobs that ended ran how long: `day`, `DAY_KEY`, `bucket`, `jobs`."""
-        return self._runtimes.table()
-
-    def hours(self) -> pl.DataFrame:
-        """Return `hour` (its epoch second), `HOUR_KEY` and `HOUR_SUMS`."""
-        return self._hours.table()
+        The first have their `hours` packed (`HOURS`), the second the histogram of their `runtimes` (`RUNTIMES`).
+        """
+        days = self._days.table()
+        hours = pack_frame(self._hours.table(), ("day", *DAY_KEY), HOURS, "hours")
+        runtimes = pack_frame(self._runtimes.table(), ("day", *USER_KEY), RUNTIMES, "runtimes")
+        return _with_text(days, hours, ("day", *DAY_KEY)), _with_text(user_sums(days), runtimes, ("day", *USER_KEY))
 
 
 def user_sums(days: pl.DataFrame) -> pl.DataFrame:
@@ -99,20 +114,27 @@ def user_sums(days: pl.DataFrame) -> pl.DataFrame:
     return days.group_by("day", *USER_KEY).agg(sums)
 
 
-def histograms(runtimes: pl.DataFrame) -> pl.DataFrame:
-    """Add `runtime_counts` up over everybody: `day`, `actor`, `bucket`, `jobs`."""
-    return runtimes.group_by("day", "actor", "bucket").agg(pl.col("jobs").sum())
+def cluster_hours(days: pl.DataFrame) -> pl.DataFrame:
+    """Add the hours of rollups up over all users: `hour` (its epoch second), `HOUR_KEY` and `HOUR_SUMS`.
 
-
-def hour_sums(jobs: pl.DataFrame, lo: int, hi: int) -> pl.DataFrame:
-    """Return the rollups of the UTC hours from `lo` to `hi`: `hour` (its epoch second), `HOUR_KEY` and `HOUR_SUMS`.
-
-    `jobs` as for `day_sums`.
+    `days`: a row a rollup with `day` (a date), `HOUR_KEY` and `hours` as `DayRollups` packs them.
     """
-    ran = _pieces(jobs, lo, hi, usage.HOUR_S, HOUR_KEY).filter(pl.col("wall_s") > 0).drop("wall_s")
-    counted = pl.concat([ran, _submitted(jobs, lo, hi, usage.HOUR_S, HOUR_KEY)], how="diagonal")
-    found = counted.group_by("period", *HOUR_KEY).agg(pl.col(name).sum() for name in HOUR_SUMS)
-    return found.select(pl.col("period").alias("hour"), *HOUR_KEY, *HOUR_SUMS)
+    hour = pl.col("day").cast(_INT) * usage.DAY_S + pl.col("hour") * usage.HOUR_S
+    rows = unpack_frame(days, "hours", HOURS).with_columns(hour.alias("hour"))
+    return rows.group_by("hour", *HOUR_KEY).agg(pl.col(name).sum() for name in HOUR_SUMS)
+
+
+def histograms(users: pl.DataFrame) -> pl.DataFrame:
+    """Add runtime histograms up over everybody: `day`, `actor`, `bucket`, `jobs`.
+
+    `users`: a row a rollup with `day`, `actor` and `runtimes` as `DayRollups` packs them.
+    """
+    rows = unpack_frame(users, "runtimes", RUNTIMES)
+    return rows.group_by("day", "actor", "bucket").agg(pl.col("jobs").sum())
+
+
+def _with_text(rows: pl.DataFrame, texts: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
+    return rows.join(texts, on=key, how="left").with_columns(pl.col(texts.columns[-1]).fill_null(""))
 
 
 def _date(name: str) -> pl.Expr:
