@@ -17,7 +17,7 @@ def test_what_is_packed_comes_out_again(rows: dict[tuple[int, int], int]) -> Non
         [(key, cell, number) for (key, cell), number in rows.items()],
         schema={"key": pl.Int64, "cell": pl.Int64, "number": pl.Int64}, orient="row",
     )  # fmt: skip
-    packed = pack_frame(frame, ["key"], ["cell", "number"], "text")
+    packed = pack_frame(frame.sort("cell"), ["key"], ["cell", "number"], "text")
     by_text = {(key, cell): number for key, text in packed.iter_rows() for cell, number in unpack(text)}
     back = unpack_frame(packed, "text", ["cell", "number"])
     assert by_text == rows
