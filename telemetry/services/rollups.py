@@ -156,7 +156,8 @@ def _replace(cluster: Cluster, holder: str, marks: Sequence[RollupDirty], part: 
         users[mark.day].append(mark.cluster_user_id)
     for model, rows in ((RollupDay, part.days), (RollupUser, part.users)):
         _replace_rows(model, cluster, users, rows)
-    _replace_coarse(cluster, list(users))
+    _replace_hours(cluster, list(users))
+    _replace_histograms(cluster, list(users))
     start_generation(cluster)
     return len(taken)
 
@@ -178,24 +179,30 @@ def _replace_rows(
     _insert(model, ours.insert_column(0, _same(cluster.pk, ours)))
 
 
-def _replace_coarse(cluster: Cluster, days: Sequence[date]) -> None:
-    """Add up anew what stands for all users of some days; hours that not all of them know yet stay as they are."""
+def _replace_hours(cluster: Cluster, days: Sequence[date]) -> None:
+    """Add up anew the hours of some days; where not all rollups of a day know theirs yet, they stay as they are."""
     import polars as pl
 
-    from telemetry.engine import rollup_columns
+    from telemetry.engine.rollup_columns import HOUR_KEY, cluster_hours
     from telemetry.selectors.recomputation import epoch_of
 
-    names = ("day", *rollup_columns.HOUR_KEY, "hours")
+    names = ("day", *HOUR_KEY, "hours")
     fine = _frame(RollupDay.objects.filter(cluster=cluster, day__in=days).values_list(*names), names)
     unknown = fine.filter(pl.col("hours").is_null())["day"].unique().to_list()
     for day in set(days) - set(unknown):
         RollupHour.objects.filter(cluster=cluster, hour__gte=epoch_of(day), hour__lt=epoch_of(day) + DAY_S).delete()
-    hours = rollup_columns.cluster_hours(fine.filter(~pl.col("day").is_in(unknown)))
+    hours = cluster_hours(fine.filter(~pl.col("day").is_in(unknown)))
     _insert(RollupHour, hours.insert_column(0, _same(cluster.pk, hours)))
-    RollupHistogram.objects.filter(cluster=cluster, day__in=days).delete()
+
+
+def _replace_histograms(cluster: Cluster, days: Sequence[date]) -> None:
+    """Add up anew how long the jobs that ended on some days ran."""
+    from telemetry.engine.rollup_columns import histograms
+
     names = ("day", "actor", "runtimes")
     users = _frame(RollupUser.objects.filter(cluster=cluster, day__in=days).values_list(*names), names)
-    counts = rollup_columns.histograms(users)
+    counts = histograms(users)
+    RollupHistogram.objects.filter(cluster=cluster, day__in=days).delete()
     _insert(RollupHistogram, counts.insert_column(0, _same(cluster.pk, counts)))
 
 

@@ -216,7 +216,7 @@ def test_an_interrupted_refresh_is_finished_by_the_next(
     monkeypatch.setattr(rollups, "MARKS_A_PART", dict.fromkeys(rollups.MARKS_A_PART, 1))
     for user in users:
         make_job(user, lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 90_000)
-    real, calls = rollups._replace_coarse, []
+    real, calls = rollups._replace_hours, []
 
     def die_at_the_third(*args: Any) -> None:
         calls.append(args)
@@ -224,7 +224,7 @@ def test_an_interrupted_refresh_is_finished_by_the_next(
         if len(calls) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(rollups, "_replace_coarse", die_at_the_third)
+    monkeypatch.setattr(rollups, "_replace_hours", die_at_the_third)
     with pytest.raises(KeyboardInterrupt), transaction.atomic():
         services.refresh()
     assert RollupDirty.objects.exists()
