@@ -98,7 +98,7 @@ def _assess(options: argparse.Namespace, known: "assessment.Known") -> None:
     now_s = int(time.time())
     with ExitStack() as stack:
         progress = stack.enter_context(Progress())
-        dumps = _dumps(options, now_s, progress, stack)
+        dumps = _dumps(options, known, now_s, progress, stack)
         gpus = list(open_all(options.gpu, sys.stdin.buffer, stack))
         progress.expect([*gpus, *dumps])
         content = assessment.assess(
@@ -113,7 +113,7 @@ def _assess(options: argparse.Namespace, known: "assessment.Known") -> None:
 
 
 def _dumps(
-    options: argparse.Namespace, now_s: int, progress: Progress, stack: ExitStack
+    options: argparse.Namespace, known: "assessment.Known", now_s: int, progress: Progress, stack: ExitStack
 ) -> list[tuple[str, IO[bytes]]]:
     """Open the files that are named, or have sacct write what there is."""
     if options.files:
@@ -127,7 +127,7 @@ def _dumps(
     into = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
     return [
         assessment.ask_sacct(
-            options.start, options.end, cluster=options.cluster, now_s=now_s, into=into, say=progress.say
+            options.start, options.end, cluster=options.cluster, known=known, now_s=now_s, into=into, say=progress.say
         )
     ]  # fmt: skip
 

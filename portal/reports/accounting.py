@@ -5,7 +5,7 @@ What it prints goes to a file without a name, which is gone with the program: a 
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -61,8 +61,8 @@ def window_of(start: str | None, end: str | None, *, now: datetime) -> Window:
     return window
 
 
-def ask(window: Window, *, cluster: str, into: IO[bytes], say: Callable[[str], None]) -> None:
-    """Write every record of a window into a file, as one dump; `say` is told how far it is.
+def ask(window: Window, *, cluster: str, more: Sequence[str], into: IO[bytes], say: Callable[[str], None]) -> None:
+    """Write every record of a window into a file, as one dump with some `more` columns; `say` is told how far it is.
 
     Errors: `NoAccounting` where any day of it cannot be had: half an answer is none.
     """
@@ -72,7 +72,7 @@ def ask(window: Window, *, cluster: str, into: IO[bytes], say: Callable[[str], N
         which = [*asking.between(day.starts, day.ends), *([f"--clusters={cluster}"] if cluster else [])]
         if number > 1:
             which.append("--noheader")
-        _run(asking.sacct_command(*which), into)
+        _run(asking.sacct_command(*which, more=more), into)
 
 
 def _run(command: tuple[str, ...], into: IO[bytes]) -> None:

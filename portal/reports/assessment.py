@@ -50,15 +50,18 @@ class Refused(Exception):
 
 
 def ask_sacct(
-    start: str | None, end: str | None, *, cluster: str, now_s: int, into: IO[bytes], say: Callable[[str], None]
-) -> tuple[str, IO[bytes]]:
+    start: str | None, end: str | None, *, cluster: str, known: Known, now_s: int, into: IO[bytes],
+    say: Callable[[str], None],
+) -> tuple[str, IO[bytes]]:  # fmt: skip
     """Have this host's sacct write a dump of a span of time into a file; return it, named, ready to be read.
 
-    Errors: `Refused`.
+    It has the columns that markers are looked for in too. Errors: `Refused`.
     """
     try:
         window = accounting.window_of(start, end, now=datetime.fromtimestamp(now_s, UTC))
-        accounting.ask(window, cluster=cluster, into=into, say=say)
+        accounting.ask(
+            window, cluster=cluster, more=[marker.column for marker in known.markers], into=into, say=say
+        )  # fmt: skip
     except accounting.NoAccounting as error:
         raise Refused("gatehouse assess", error.detail, error.code, error.remedy) from None
     into.seek(0)

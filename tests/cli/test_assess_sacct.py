@@ -9,7 +9,7 @@ import pytest
 
 from portal.reports import accounting
 from tests.cli.test_assess import gatehouse
-from tests.telemetry.engine.sacct_texts import many_rows, row, text
+from tests.telemetry.engine.sacct_texts import COLUMNS, many_rows, row, text
 
 SACCT = """#!/bin/sh
 echo "TZ=$TZ SACCT_FORMAT=$SACCT_FORMAT $*" >> {folder}/calls
@@ -115,6 +115,16 @@ def test_what_cannot_be_asked_is_told(site: Site, options: tuple[str, ...], said
     ran = gatehouse(*options, cwd=site.work, more={"PATH": str(site.folder / "bin")})
     lines = ran.stderr.decode().splitlines()
     assert (ran.returncode, lines[0], len(lines)) == (2, f"gatehouse assess: {said}", 2)
+
+
+def test_a_column_that_marks_agents_jobs_is_asked_for_once(site: Site) -> None:
+    columns = [*COLUMNS, "WCKey"]
+    site.has(PRINT, text(row(columns, WCKey="agent"), columns=columns))
+    options = ("--start", "2026-07-01", "--end", "2026-07-02", "--marker", "WCKey=agent", "--marker", "comment=x")
+    assert site.assess(*options, "--json").returncode == 0
+    (call,) = site.calls
+    asked = call.rpartition("--format=")[2].split(",")
+    assert asked[-1] == "WCKey" and [name for name in asked if name.lower() == "comment"] == ["Comment"]
 
 
 def test_a_window_is_no_option_of_a_file(site: Site) -> None:

@@ -1,6 +1,6 @@
 """How Slurm's commands are asked for history, and what their complaints mean; who runs them is another matter."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -38,9 +38,11 @@ def clean_environment(given: Mapping[str, str]) -> dict[str, str]:
     return kept | {"TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
 
-def sacct_command(*which: str) -> tuple[str, ...]:
-    """Return the command for every record of some jobs, in the columns that a reading needs."""
-    return "sacct", "--duplicates", "--parsable2", *which, f"--format={_COLUMNS}"
+def sacct_command(*which: str, more: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the command for every record of some jobs, in the columns that a reading needs and some `more`."""
+    asked = _COLUMNS.lower().split(",")
+    others = [name for name in more if name.lower() not in asked]
+    return "sacct", "--duplicates", "--parsable2", *which, f"--format={','.join([_COLUMNS, *others])}"
 
 
 def between(first: datetime, last: datetime) -> tuple[str, ...]:
