@@ -19,7 +19,7 @@ from portal.core import leases, stopping
 from principals.models import Cluster
 from telemetry.engine.usage import DAY_S
 from telemetry.models import RollupDay, RollupDirty, RollupHistogram, RollupHour, RollupRuntime, RollupUser
-from telemetry.services import job_indexes
+from telemetry.services import gpu_rollups, job_indexes
 from telemetry.services.generations import start_generation
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def refresh(*, cluster: Cluster | None = None, limit: int = REFRESH_LIMIT) -> in
             break
         with leases.held(f"rollups:{each.name}", seconds=LEASE_S) as holder:
             done += _refresh_cluster(each, holder, limit - done) if holder else 0
+    gpu_rollups.refresh(cluster)
     return done
 
 
@@ -162,6 +163,7 @@ def _replace(cluster: Cluster, holder: str, marks: Sequence[RollupDirty], part: 
     users: dict[date, list[int]] = defaultdict(list)
     for mark in taken:
         users[mark.day].append(mark.cluster_user_id)
+    gpu_rollups.mark_days(cluster, users)
     _replace_days(cluster, users, part)
     start_generation(cluster)
     _replace_coarse(cluster, part)
