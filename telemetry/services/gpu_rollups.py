@@ -45,6 +45,11 @@ def mark_days(cluster: Cluster, days: Iterable[date]) -> None:
             cursor.executemany(_MARK, marks)
 
 
+def is_behind(cluster: Cluster) -> bool:
+    """Say whether a day of a cluster is marked."""
+    return RollupGpuDirty.objects.filter(cluster=cluster).exists()
+
+
 def refresh(cluster: Cluster | None = None) -> int:
     """Recompute the days that are marked, newest first; return how many were done.
 

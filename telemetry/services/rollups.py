@@ -82,7 +82,7 @@ def catch_up(*, cluster: Cluster, patience_s: float = 60) -> bool:
     built first, for there may be no worker that does. Errors: `Stopping`.
     """
     deadline = time.monotonic() + patience_s
-    while RollupDirty.objects.filter(cluster=cluster).exists():
+    while RollupDirty.objects.filter(cluster=cluster).exists() or gpu_rollups.is_behind(cluster):
         stopping.check()
         job_indexes.build_missing()
         if not refresh(cluster=cluster):

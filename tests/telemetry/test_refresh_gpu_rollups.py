@@ -140,8 +140,7 @@ def test_any_order_gives_what_jobs_and_readings_say(
             services.match_gpu_utilisation()
             services.refresh()
     services.match_gpu_utilisation()
-    services.catch_up(cluster=cluster)
-    services.refresh()
+    assert services.catch_up(cluster=cluster)
     assert_exact()
 
 
@@ -261,6 +260,16 @@ def test_what_was_there_before_them_is_computed_by_the_first_refresh(cluster: Cl
         cursor.execute(import_module("telemetry.migrations.0016_gpu_rollups")._MARK_ALL)
     services.refresh()
     assert RollupGpu.objects.count() == 2
+    assert_exact()
+
+
+def test_catching_up_waits_for_readings_too(cluster: Cluster, users, labs) -> None:
+    gpu_job(users[0], labs[0], 1)
+    services.catch_up(cluster=cluster)
+    record(cluster, reading(1))
+    with leases.held(f"gpu-rollups:{cluster.name}", seconds=30):
+        assert not services.catch_up(cluster=cluster, patience_s=0)
+    assert services.catch_up(cluster=cluster)
     assert_exact()
 
 
