@@ -3,35 +3,41 @@
 As the other rollups: recomputed, never incremented, and without constraints of their keys.
 """
 
+from typing import Self
+
 from django.db import models
 
-from principals.models import Cluster, ClusterUser, Lab
+from principals.actors import Actor as Principal
+from principals.models import Cluster, Lab
 from telemetry.models.gpu import JobGpuUse
 from telemetry.models.jobs import Actor
-from telemetry.models.rollups import DailyQuerySet
+
+
+class RollupGpuQuerySet(models.QuerySet["RollupGpu"]):
+    """Daily rollups of GPU use, as somebody may see them."""
+
+    def visible_to(self, actor: Principal) -> Self:
+        """Staff see all, PIs and managers their labs'; nobody's own are apart from the lab's here."""
+        return self if actor.sees_facility else self.filter(lab_id__in=actor.visible_lab_ids)
 
 
 class RollupGpu(models.Model):
-    """One user's jobs with GPUs that ended on one UTC day after having started, alike in use and in what would fit.
+    """One lab's jobs with GPUs on one partition that ended on one UTC day after having started, alike in their use.
 
-    A job counts whole on the day of its end, for readings are of whole jobs. `quadrant` and `fit` are "" for jobs that
-    nobody measured. Sums are GPU-seconds; each job's stranded part is rounded to a whole one (half up), so that sums
-    are exact in any order.
+    A job counts whole on the day of its end, for readings are of whole jobs. `quadrant` is "" for jobs that nobody
+    measured. Sums are GPU-seconds; each job's stranded part is rounded to a whole one (half up), so that sums are exact
+    in any order. Without users, for with them there would be hardly fewer rows than jobs.
     """
 
     cluster = models.ForeignKey(
         Cluster, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
     )
     day = models.DateField()
-    cluster_user = models.ForeignKey(
-        ClusterUser, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
-    )
     lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False)
     partition = models.CharField(max_length=64, default="", blank=True)
     actor = models.CharField(max_length=8, choices=Actor.choices)
     harness = models.CharField(max_length=32, default="", blank=True)
     quadrant = models.CharField(max_length=8, choices=JobGpuUse.Quadrant.choices, default="", blank=True)
-    fit = models.CharField(max_length=8, choices=JobGpuUse.Fit.choices, default="", blank=True)
 
     jobs = models.BigIntegerField(default=0)
     held_s = models.BigIntegerField(default=0)  # of all their GPUs
@@ -39,19 +45,19 @@ class RollupGpu(models.Model):
     stranded_s = models.BigIntegerField(default=0)  # of the measured ones; the rest of it was used
     peaks = models.BigIntegerField(default=0)  # jobs whose memory is their peak, for their source knows no mean
 
-    objects = DailyQuerySet.as_manager()
+    objects = RollupGpuQuerySet.as_manager()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["cluster", "day", "cluster_user", "lab", "partition", "actor", "harness", "quadrant", "fit"],
+                fields=["cluster", "day", "lab", "partition", "actor", "harness", "quadrant"],
                 name="telemetry_rollupgpu_key",
             )
         ]
         indexes = [models.Index(fields=["lab", "day"], name="telemetry_rollupgpu_lab")]
 
     def __str__(self) -> str:
-        return f"{self.day} {self.cluster_user_id} {self.actor} {self.quadrant}"
+        return f"{self.day} {self.lab_id} {self.actor} {self.quadrant}"
 
 
 class RollupGpuDirty(models.Model):

@@ -1,7 +1,7 @@
 """What jobs use of their GPUs, and what they hold and need not: jobs with GPUs that ended in the period.
 
-From the daily rollups: a job counts whole on the day of its end, for readings are of whole jobs. Those nobody measured
-are always counted too.
+A job counts whole on the day of its end, for readings are of whole jobs. Those nobody measured are always counted too.
+Sums are from the daily rollups; what would have fit, and how many people there are, only the jobs themselves tell.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from principals.models import Lab
 from telemetry.engine.gpu_use import Fit, Quadrant
 from telemetry.models import Actor
 from telemetry.selectors import cells
+from telemetry.selectors.gpu_jobs import SUMS, gpu_jobs, renamed
 from telemetry.selectors.scope import Scope
 from telemetry.selectors.totals import HOUR_S, ratio
 
@@ -94,7 +95,7 @@ class GpuSplit:
 
 def gpu_split(scope: Scope) -> GpuSplit:
     """Split jobs by actor and quadrant, each always there; one query."""
-    rows: Any = scope.gpus().values("actor", "quadrant").annotate(**_renamed()).order_by()
+    rows: Any = scope.gpus().values("actor", "quadrant").annotate(**renamed(_SUMS)).order_by()
     found = {(row["actor"], row["quadrant"]): _read(row) for row in rows}
     quadrants = (*(one.value for one in Quadrant), "")
     keys = [(actor, quadrant) for actor in Actor.values for quadrant in quadrants]
@@ -102,9 +103,10 @@ def gpu_split(scope: Scope) -> GpuSplit:
 
 
 def gpu_fits(scope: Scope) -> dict[str, GpuSum]:
-    """Split jobs by what would have done for them, "" for those that nobody measured; one query."""
-    rows: Any = scope.gpus().values("fit").annotate(**_renamed()).order_by()
-    found = {row["fit"]: _read(row) for row in rows}
+    """Split jobs by what would have done for them, "" for those that nobody measured; one query over the jobs."""
+    sums = {**SUMS, "measured_jobs": Count("gpu_use")}
+    rows: Any = gpu_jobs(scope).values("gpu_use__fit").annotate(**renamed(sums)).order_by()
+    found = {row["gpu_use__fit"] or "": _read(row) for row in rows}
     return {fit: found.get(fit, GpuSum()) for fit in (*(one.value for one in Fit), "")}
 
 
@@ -128,12 +130,12 @@ class GpuGroups:
 
 
 def gpu_by_partition(scope: Scope, *, limit: int = TOP) -> GpuGroups:
-    """Split jobs by partition, most stranded first; at most two queries."""
+    """Split jobs by partition, most stranded first; at most three queries."""
     return _by(scope, "partition", limit)
 
 
 def gpu_by_lab(scope: Scope, *, limit: int = TOP) -> GpuGroups:
-    """Split jobs by lab, most stranded first; at most three queries."""
+    """Split jobs by lab, most stranded first; at most four queries."""
     groups = _by(scope, "lab_id", limit)
     labs = {str(lab.pk): lab for lab in Lab.objects.filter(pk__in=[row.key for row in groups.rows if row.key])}
     rows = (
@@ -143,27 +145,24 @@ def gpu_by_lab(scope: Scope, *, limit: int = TOP) -> GpuGroups:
 
 
 def _by(scope: Scope, column: str, limit: int) -> GpuGroups:
-    people = Count("cluster_user", distinct=True)
-    found = scope.gpus().values(column).annotate(people_=people, **_renamed()).order_by(column)
+    number = Count("cluster_user", distinct=True)
+    people = dict(gpu_jobs(scope).order_by().values_list(column).annotate(number))
+    found = scope.gpus().values(column).annotate(**renamed(_SUMS)).order_by(column)
     groups = [
-        GpuGroup(str(row[column]), str(row[column]) or "No name", row["people_"], _read(row)) for row in found
+        GpuGroup(str(row[column]), str(row[column]) or "No name", people.get(row[column], 0), _read(row))
+        for row in found
     ]  # fmt: skip
     groups.sort(key=lambda one: (-one.sums.stranded_s, -one.sums.held_s))
 
     def people_in(some: Sequence[GpuGroup]) -> int:
         keys = [one.key for one in some]
-        return int(scope.gpus().filter(**{f"{column}__in": keys}).aggregate(n=people)["n"])
+        return int(gpu_jobs(scope).filter(**{f"{column}__in": keys}).aggregate(n=number)["n"])
 
     shown, rest = cells.withhold(groups, limit=limit, people_in=people_in)
     if rest:
         whole = sum((one.sums for one in rest), GpuSum())
         shown.append(GpuGroup("", "All others", 0, whole, len(rest)))
     return GpuGroups(tuple(shown), sum(not cells.enough(one.people) for one in rest))
-
-
-def _renamed() -> dict[str, Any]:
-    """Return the sums under names of their own: an aggregate must not stand in for the column it is named like."""
-    return {f"{name}_": expression for name, expression in _SUMS.items()}
 
 
 def _read(row: Mapping[str, Any]) -> GpuSum:

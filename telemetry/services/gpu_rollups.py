@@ -8,15 +8,16 @@ ingest, which needs `rollups`, which needs this.
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.db import connection, transaction
-from django.db.models import BigIntegerField, Count, F, FloatField, Q, QuerySet, Sum, Value
-from django.db.models.functions import Cast, Coalesce, Floor
+from django.db.models import Value
+from django.db.models.functions import Coalesce
 
 from portal.core import leases, stopping
 from principals.models import Cluster
 from telemetry.models import Job, RollupGpu, RollupGpuDirty
+from telemetry.selectors.gpu_jobs import SUMS, on_gpus, renamed
 from telemetry.services.generations import start_generation
 
 LEASE_S: Final = 30
@@ -24,17 +25,8 @@ _MARK: Final = (
     "INSERT INTO telemetry_rollupgpudirty (cluster_id, day, stamp) VALUES (%s, %s, 0) "
     "ON CONFLICT (cluster_id, day) DO UPDATE SET stamp = telemetry_rollupgpudirty.stamp + 1"
 )
-_KEY: Final = ("cluster_user_id", "lab_id", "partition", "actor", "harness")
-_MEASURED_S: Final = F("gpu_use__gpus") * F("elapsed_s")
-_STRANDED_S: Final = Cast(_MEASURED_S, FloatField()) * (Value(100.0) - F("gpu_use__used_percent")) / Value(100.0)
-_SUMS: Final[dict[str, Any]] = {
-    "jobs": Count("pk"),
-    "held_s": Sum(F("gpus") * F("elapsed_s")),
-    "measured_s": Sum(_MEASURED_S, default=0),
-    "stranded_s": Sum(Cast(Floor(_STRANDED_S + Value(0.5)), BigIntegerField()), default=0),
-    "peaks": Count("pk", filter=Q(gpu_use__memory_is_peak=True)),
-}
-_COLUMNS: Final = (*_KEY, "quadrant", "fit", *_SUMS)
+_KEY: Final = ("lab_id", "partition", "actor", "harness")
+_COLUMNS: Final = (*_KEY, "quadrant", *SUMS)
 
 
 def mark_days(cluster: Cluster, days: Iterable[date]) -> None:
@@ -77,21 +69,10 @@ def _refresh_cluster(cluster: Cluster, holder: str) -> int:
 
 def _compute(cluster: Cluster, day: date) -> list[RollupGpu]:
     """Compute a day, without a lock: one query, by the index of jobs with GPUs."""
-    groups = jobs_of_day(cluster, day).values_list(
-        *_KEY, Coalesce("gpu_use__quadrant", Value("")), Coalesce("gpu_use__fit", Value(""))
-    )
-    sums = {f"{name}_": expression for name, expression in _SUMS.items()}  # no sum is named like a column
-    rows = groups.annotate(**sums).order_by()
-    return [RollupGpu(cluster=cluster, day=day, **dict(zip(_COLUMNS, row, strict=True))) for row in rows]
-
-
-def jobs_of_day(cluster: Cluster, day: date) -> QuerySet[Job]:
-    """Return the jobs with GPUs that ended on a UTC day after having started."""
     midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    return Job.objects.filter(
-        cluster=cluster, gpus__gt=0, start__isnull=False, end__isnull=False,
-        usage_end__gte=midnight, usage_end__lt=midnight + timedelta(days=1),
-    )  # fmt: skip
+    jobs = on_gpus(Job.objects.filter(cluster=cluster), midnight, midnight + timedelta(days=1))
+    groups = jobs.values_list(*_KEY, Coalesce("gpu_use__quadrant", Value(""))).annotate(**renamed(SUMS)).order_by()
+    return [RollupGpu(cluster=cluster, day=day, **dict(zip(_COLUMNS, row, strict=True))) for row in groups]
 
 
 @transaction.atomic

@@ -156,7 +156,7 @@ def test_a_pi_sees_the_lab_alone(scope: Scope, cluster: Cluster, users: list[Clu
 
 def test_queries_do_not_grow(scope: Scope, django_assert_num_queries) -> None:
     readings = Readings(scope)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(7):
         for key in GPU_FIGURES:
             measure(key, readings)
 

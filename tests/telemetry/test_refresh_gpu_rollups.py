@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 
 DAY = 86_400
 SUMS = ("jobs", "held_s", "measured_s", "stranded_s", "peaks")
-KEY = ("day", "cluster_user_id", "lab_id", "partition", "actor", "harness", "quadrant", "fit")
+KEY = ("day", "lab_id", "partition", "actor", "harness", "quadrant")
 
 
 def expected() -> dict[tuple[Any, ...], Counter[str]]:
@@ -40,8 +40,7 @@ def expected() -> dict[tuple[Any, ...], Counter[str]]:
             continue
         use = getattr(job, "gpu_use", None)
         key = (
-            job.end.date(), job.cluster_user_id, job.lab_id, job.partition, job.actor, job.harness,
-            use.quadrant if use else "", use.fit if use else "",
+            job.end.date(), job.lab_id, job.partition, job.actor, job.harness, use.quadrant if use else "",
         )  # fmt: skip
         measured = use.gpus * job.elapsed_s if use else 0
         sums = {
