@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('principals', '0003_cluster_in_any_case'),
-        ('telemetry', '0014_rollup_keys_unchecked'),
+        ('telemetry', '0015_packed_rollups'),
     ]
 
     operations = [

@@ -18,7 +18,6 @@ from telemetry.models.rollups import (
     RollupDirty,
     RollupHistogram,
     RollupHour,
-    RollupRuntime,
     RollupUser,
 )
 
@@ -44,7 +43,6 @@ __all__ = [
     "RollupGpuDirty",
     "RollupHistogram",
     "RollupHour",
-    "RollupRuntime",
     "RollupUser",
     "SchedulerCalls",
     "SlurmReader",
