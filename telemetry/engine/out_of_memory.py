@@ -44,7 +44,7 @@ class OutOfMemory:
         self._ended = Tally(("same", "end_s", *_WHO, "had_mib"), {"jobs": "sum"}, split="same")
 
     def add(self, jobs: pl.DataFrame, scripts: pl.Series) -> None:
-        """Take jobs that ended in the period, and others, which count for nothing; with the keys of their scripts."""
+        """Take jobs that ended in the period, however they did, with the keys of their scripts."""
         lost = jobs.select((pl.col("state") == _STATE) & pl.col("end_s").is_not_null())["state"]
         told = jobs.filter(lost).with_columns(same_work(scripts.filter(lost)), memory_mib().alias("had_mib"))
         groups = told.group_by("same", instant("end_s"), *_WHO, "had_mib")
