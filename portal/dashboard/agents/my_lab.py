@@ -28,7 +28,7 @@ from portal.dashboard.gpu_use import gpu_panel
 from principals import permissions, selectors
 from principals import services as principal_services
 from principals.actors import Actor
-from principals.models import Agent, AgentSession, Lab, LabMembership
+from principals.models import Agent, AgentSession, Hold, Lab, LabMembership
 from principals.web import PageRequest, add_refusal, page
 from telemetry.figures import Readings
 
@@ -165,12 +165,12 @@ def costs(request: PageRequest, lab: str) -> HttpResponseBase:
 def todo(lab: Lab) -> list[dict[str, Any]]:
     """Return what waits for a lab's PI or manager: approvals, agents held for the AUP, idle and ending ones."""
     waiting = []
-    agents = lab.agents.exclude(status=Agent.Status.RETIRED).select_related("owner")
-    now = clock.now()
+    agents = list(lab.agents.exclude(status=Agent.Status.RETIRED).select_related("owner").prefetch_related("approvals"))
+    holds, now = selectors.holds_on_agents(agents), clock.now()
     for agent in agents:
         if agent.status == Agent.Status.REQUESTED and "lab" in selectors.approvals_missing(agent):
             waiting.append({"kind": "approve", "agent": agent})
-        elif selectors.holds_on_agent(agent).filter(kind="aup").exists():
+        elif any(hold.kind == Hold.Kind.AUP for hold in holds[agent.pk]):
             waiting.append({"kind": "aup", "agent": agent})
         elif agent.expires < now + ENDS_WITHIN:
             waiting.append({"kind": "ends", "agent": agent})
