@@ -133,6 +133,7 @@ def _column(name: str) -> pl.Expr:
 
 def _with_ids(feed: Feed, jobs: pl.DataFrame) -> pl.DataFrame:
     distinct = jobs.select("user", "account", "group").unique(maintain_order=True)
+    feed.directory.learn_logins(distinct["user"])
     ids = [feed.ids_of(*names)[1:] for names in distinct.iter_rows()]
     found = pl.DataFrame(ids, schema=dict.fromkeys(("cluster_user_id", "account_id", "lab_id"), pl.Int64), orient="row")
     table = distinct.hstack(found)
