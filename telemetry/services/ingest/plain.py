@@ -89,7 +89,7 @@ def part(
     others = jobs.filter(~pl.col("simple")).drop("simple", "odd")
     rest = [*columns.numbered(others), *odd]
     kept = jobs.filter("simple").drop("simple", "odd")
-    kept = kept.with_columns(pl.Series("digest", columns.digests(kept), dtype=pl.Int64))
+    kept = kept.with_columns(columns.digests(kept))
     return Plain(kept, columns), sorted(rest, key=lambda each: each[0])
 
 
