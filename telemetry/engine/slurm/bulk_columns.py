@@ -32,6 +32,8 @@ _RAW_ID: Final = r"^[0-9]{1,18}$"
 _TASK_ID: Final = r"^[0-9]{1,18}_[0-9]{1,10}$"
 _STEP: Final = r"^[0-9]{1,18}(?:_[0-9]{1,10})?\.[A-Za-z0-9_+-]{1,64}$"
 _STEP_RAW: Final = r"^[0-9]{1,18}(?:\.[A-Za-z0-9_+-]{1,64})?$"
+_SPAN: Final = "^(?:[0-9]{1,6}-)?[0-9]{2}:[0-9]{2}:[0-9]{2}$"
+_ELAPSED: Final = ("@elapsedraw", "@elapsed")
 _TIMES: Final = ("submit", "eligible", "start", "end")
 _TEXTS: Final = {
     "jobid": "job_id", "user": "user", "account": "account", "group": "group", "cluster": "cluster",
@@ -191,8 +193,20 @@ class ColumnReader:
         cells = _join(cells, ["@exitcode"], parse_exit_code, {"exit_code": _INT, "exit_signal": _INT})
         cells = _join(cells, ["@uid"], uid, {"uid": _INT})
         cells = _join(cells, ["@restarts"], lambda text: (parse_count(text) or 0,), {"restarts": _INT})
-        cells = _join(cells, ["@elapsedraw", "@elapsed"], _elapsed, {"elapsed_known": _INT})
+        cells = self._read_elapsed(cells)
         return _join(cells, ["@timelimit"], lambda text: (parse_duration(text),), {"timelimit_s": _INT})
+
+    def _read_elapsed(self, cells: pl.DataFrame) -> pl.DataFrame:
+        """Read how long jobs ran: nearly each another time, so that those in a usual form are worked out in columns."""
+        raw, text = pl.col("@elapsedraw"), pl.col("@elapsed")
+        told = (
+            pl.when(raw.str.contains(_RAW_ID)).then(raw.cast(_INT, strict=False))
+            .when((raw == "") & text.str.contains(_SPAN)).then(_span(text))
+        )  # fmt: skip
+        left = [pl.when(pl.col("told").is_null()).then(name).otherwise(pl.lit("")).alias(name) for name in _ELAPSED]
+        cells = cells.with_columns(told.alias("told")).with_columns(left)
+        cells = _join(cells, _ELAPSED, _elapsed, {"elapsed_other": _INT})
+        return cells.with_columns(pl.coalesce("told", "elapsed_other").alias("elapsed_known"))
 
     def _read_times(self, cells: pl.DataFrame) -> pl.DataFrame:
         """Read the instants, and mark what no job may say (those rows get their reason elsewhere)."""
@@ -269,6 +283,14 @@ def _mark(cells: pl.DataFrame, plain: pl.Expr) -> pl.DataFrame:
 
 def _elapsed(raw: str, text: str) -> tuple[int | None]:
     return (parse_count(raw) if raw else parse_duration(text),)
+
+
+def _span(text: pl.Expr) -> pl.Expr:
+    """Work out the seconds of texts of the form `_SPAN`, as `parse_duration` does; null for others."""
+    days = pl.when(text.str.len_bytes() > 8).then(text.str.head(-9)).otherwise(pl.lit("0"))
+    hours, minutes, seconds = (text.str.slice(at, 2) for at in (-8, -5, -2))
+    parts = ((days, 86_400), (hours, 3600), (minutes, 60), (seconds, 1))
+    return pl.sum_horizontal(part.cast(_INT, strict=False) * size for part, size in parts)
 
 
 def _passes(check: Callable[[str], object], text: str) -> bool:
