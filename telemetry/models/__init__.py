@@ -17,7 +17,6 @@ from telemetry.models.rollups import (
     RollupDirty,
     RollupHistogram,
     RollupHour,
-    RollupRuntime,
     RollupUser,
 )
 
@@ -41,7 +40,6 @@ __all__ = [
     "RollupDirty",
     "RollupHistogram",
     "RollupHour",
-    "RollupRuntime",
     "RollupUser",
     "SchedulerCalls",
     "SlurmReader",

@@ -75,6 +75,8 @@ class RollupDay(DaySums):
 
     partition = models.CharField(max_length=64, default="", blank=True)
     qos = models.CharField(max_length=64, default="", blank=True)
+    # Its hours: hour of the day, submissions, core, node and GPU seconds (`telemetry.engine.packed`); null: not known.
+    hours = models.TextField(null=True, blank=True)  # noqa: DJ001 - not known is not none
 
     objects = DailyQuerySet.as_manager()
 
@@ -97,6 +99,10 @@ class RollupUser(DaySums):
     What looks at a whole facility reads these, a fraction of the rows.
     """
 
+    # How many of its ended jobs ran how long: bucket of `telemetry.engine.usage.RUNTIME_EDGES_S`, jobs
+    # (`telemetry.engine.packed`).
+    runtimes = models.TextField(default="", blank=True)
+
     objects = DailyQuerySet.as_manager()
 
     class Meta:
@@ -112,7 +118,7 @@ class RollupUser(DaySums):
 
 
 class RollupHistogram(models.Model):
-    """How many jobs of an actor that ended on a UTC day ran how long, on a whole cluster (buckets: `RollupRuntime`)."""
+    """How many jobs of an actor that ended on a UTC day ran how long, on a whole cluster (`RollupUser`)."""
 
     cluster = models.ForeignKey(
         Cluster, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
@@ -129,22 +135,6 @@ class RollupHistogram(models.Model):
 
     def __str__(self) -> str:
         return f"{self.day} {self.actor} {self.bucket}: {self.jobs}"
-
-
-class RollupRuntime(models.Model):
-    """How many of a rollup's ended jobs ran how long: one row a bucket of `telemetry.engine.usage.RUNTIME_EDGES_S`."""
-
-    rollup = models.ForeignKey(
-        RollupDay, on_delete=models.CASCADE, related_name="runtimes", db_index=False, db_constraint=False
-    )
-    bucket = models.PositiveSmallIntegerField()
-    jobs = models.BigIntegerField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["rollup", "bucket"], name="telemetry_rollupruntime_bucket")]
-
-    def __str__(self) -> str:
-        return f"{self.jobs} jobs in bucket {self.bucket}"
 
 
 class RollupHour(models.Model):

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -11,7 +10,8 @@ from django.db.models import Sum
 
 from principals import permissions
 from telemetry.engine import usage
-from telemetry.models import Actor, RollupHistogram, RollupHour, RollupRuntime
+from telemetry.engine.packed import sum_packed
+from telemetry.models import Actor, RollupHistogram, RollupHour
 from telemetry.selectors.scope import Scope
 from telemetry.selectors.totals import ratio
 
@@ -95,15 +95,17 @@ class Runtimes:
 
 def runtimes(scope: Scope) -> dict[str, Runtimes]:
     """Read the runtime histogram of each actor; one query."""
-    rows: Any
+    found: dict[str, dict[int, int]] = defaultdict(dict)
     if scope.lab is None and scope.actor.sees_facility:
         days = {"day__gte": scope.period.first, "day__lte": scope.period.last}
         rows = RollupHistogram.objects.filter(cluster=scope.cluster, **days).values_list("actor", "bucket")
+        for actor, bucket, ended in rows.annotate(ended=Sum("jobs")).order_by():
+            found[actor][bucket] = ended
     else:
-        rows = RollupRuntime.objects.filter(rollup__in=scope.rollups()).values_list("rollup__actor", "bucket")
-    found: dict[str, dict[int, int]] = defaultdict(dict)
-    for actor, bucket, ended in rows.annotate(ended=Sum("jobs")).order_by():
-        found[actor][bucket] = ended
+        packed: dict[str, list[str]] = defaultdict(list)
+        for actor, text in scope.users().order_by().values_list("actor", "runtimes"):
+            packed[actor].append(text)
+        found.update({actor: sum_packed(texts) for actor, texts in packed.items()})
     return {
         actor.value: Runtimes(tuple(found[actor.value].get(n, 0) for n in range(usage.RUNTIME_BUCKETS)))
         for actor in Actor

@@ -9,16 +9,16 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 
 from portal.core import leases, stopping
 from principals.models import Cluster
 from telemetry.engine.usage import DAY_S
-from telemetry.models import RollupDay, RollupDirty, RollupHistogram, RollupHour, RollupRuntime, RollupUser
+from telemetry.models import RollupDay, RollupDirty, RollupHistogram, RollupHour, RollupUser
 from telemetry.services import job_indexes
 from telemetry.services.generations import start_generation
 
@@ -119,31 +119,23 @@ def _next_marks(cluster: Cluster, days: int) -> list[RollupDirty]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What the rollups of some whole days should say, for all users."""
+    """What the rollups of some users and whole days should say: a row a `DAY_KEY`, and a row a `USER_KEY`."""
 
-    lo: int
-    hi: int
     jobs: int
     days: "pl.DataFrame"
-    runtimes: "pl.DataFrame"
-    # Of whole days and hours, whoever marked them:
     users: "pl.DataFrame"
-    histograms: "pl.DataFrame"
-    hours: "pl.DataFrame"
 
 
 def _compute(cluster: Cluster, marks: Sequence[RollupDirty]) -> _Part:
-    """Compute the days of some marks; without a lock, for that is most of the time."""
-    from telemetry.engine import rollup_columns
+    """Compute the days and users of some marks; without a lock, for that is most of the time."""
+    from telemetry.engine.rollup_columns import DayRollups
     from telemetry.selectors.recomputation import epoch_of, read_jobs
 
     lo, hi = epoch_of(marks[-1].day), epoch_of(marks[0].day) + DAY_S
-    found = rollup_columns.DayRollups(lo, hi)
-    for jobs in read_jobs(cluster.pk, lo, hi):
+    found = DayRollups(lo, hi)
+    for jobs in read_jobs(cluster.pk, {mark.cluster_user_id for mark in marks}, lo, hi):
         found.add(jobs)
-    days, runtimes = found.days(), found.runtimes()
-    users, histograms = rollup_columns.user_sums(days), rollup_columns.histograms(runtimes)
-    return _Part(lo, hi, found.jobs, days, runtimes, users, histograms, found.hours())
+    return _Part(found.jobs, *found.tables())
 
 
 @transaction.atomic
@@ -162,43 +154,62 @@ def _replace(cluster: Cluster, holder: str, marks: Sequence[RollupDirty], part: 
     users: dict[date, list[int]] = defaultdict(list)
     for mark in taken:
         users[mark.day].append(mark.cluster_user_id)
-    _replace_days(cluster, users, part)
+    for model, rows in ((RollupDay, part.days), (RollupUser, part.users)):
+        _replace_rows(model, cluster, users, rows)
+    _replace_hours(cluster, list(users))
+    _replace_histograms(cluster, list(users))
     start_generation(cluster)
-    _replace_coarse(cluster, part)
     return len(taken)
 
 
-def _replace_coarse(cluster: Cluster, part: _Part) -> None:
-    """Write what stands for whole days and hours; it may know more already than the days of those that are left."""
-    first, behind = (datetime.fromtimestamp(edge, UTC).date() for edge in (part.lo, part.hi))
-    RollupUser.objects.filter(cluster=cluster, day__gte=first, day__lt=behind).delete()
-    RollupHistogram.objects.filter(cluster=cluster, day__gte=first, day__lt=behind).delete()
-    RollupHour.objects.filter(cluster=cluster, hour__gte=part.lo, hour__lt=part.hi).delete()
-    written: tuple[tuple[type[Model], pl.DataFrame], ...] = (
-        (RollupUser, part.users), (RollupHistogram, part.histograms), (RollupHour, part.hours),
-    )  # fmt: skip
-    for model, rows in written:
-        _insert(model, rows.insert_column(0, _same(cluster.pk, rows)))
-
-
-def _replace_days(cluster: Cluster, users: Mapping[date, Sequence[int]], part: _Part) -> None:
+def _replace_rows(
+    model: type[RollupDay] | type[RollupUser],
+    cluster: Cluster,
+    users: Mapping[date, Sequence[int]],
+    rows: "pl.DataFrame",
+) -> None:
+    """Write the rollups of some users' days; `rows` may have others, too, which are left."""
     import polars as pl
 
-    from telemetry.engine.rollup_columns import DAY_KEY
-
     for day, ids in users.items():
-        old = RollupDay.objects.filter(cluster=cluster, day=day, cluster_user_id__in=ids)
-        RollupRuntime.objects.filter(rollup__in=old).delete()
-        old.delete()
+        model.objects.filter(cluster=cluster, day=day, cluster_user_id__in=ids).delete()
     pairs = [(day, user) for day, ids in users.items() for user in ids]
     taken = pl.DataFrame(pairs, schema={"day": pl.Date, "cluster_user_id": pl.Int64}, orient="row")
-    days, runtimes = (frame.join(taken, on=taken.columns, how="semi") for frame in (part.days, part.runtimes))
-    _insert(RollupDay, days.insert_column(0, _same(cluster.pk, days)))
-    key = ("day", *DAY_KEY)
-    made = RollupDay.objects.filter(cluster=cluster, day__in=users, cluster_user_id__in={user for _, user in pairs})
-    schema = {"rollup_id": pl.Int64()} | {name: days.schema[name] for name in key}
-    numbers = pl.DataFrame(list(made.values_list("pk", *key)), schema=schema, orient="row")
-    _insert(RollupRuntime, runtimes.join(numbers, on=key).select("rollup_id", "bucket", "jobs"))
+    ours = rows.join(taken, on=taken.columns, how="semi")
+    _insert(model, ours.insert_column(0, _same(cluster.pk, ours)))
+
+
+def _replace_hours(cluster: Cluster, days: Sequence[date]) -> None:
+    """Add up anew the hours of some days; where not all rollups of a day know theirs yet, they stay as they are."""
+    import polars as pl
+
+    from telemetry.engine.rollup_columns import HOUR_KEY, cluster_hours
+    from telemetry.selectors.recomputation import epoch_of
+
+    names = ("day", *HOUR_KEY, "hours")
+    fine = _frame(RollupDay.objects.filter(cluster=cluster, day__in=days).values_list(*names), names)
+    unknown = fine.filter(pl.col("hours").is_null())["day"].unique().to_list()
+    for day in set(days) - set(unknown):
+        RollupHour.objects.filter(cluster=cluster, hour__gte=epoch_of(day), hour__lt=epoch_of(day) + DAY_S).delete()
+    hours = cluster_hours(fine.filter(~pl.col("day").is_in(unknown)))
+    _insert(RollupHour, hours.insert_column(0, _same(cluster.pk, hours)))
+
+
+def _replace_histograms(cluster: Cluster, days: Sequence[date]) -> None:
+    """Add up anew how long the jobs that ended on some days ran."""
+    from telemetry.engine.rollup_columns import histograms
+
+    names = ("day", "actor", "runtimes")
+    users = _frame(RollupUser.objects.filter(cluster=cluster, day__in=days).values_list(*names), names)
+    counts = histograms(users)
+    RollupHistogram.objects.filter(cluster=cluster, day__in=days).delete()
+    _insert(RollupHistogram, counts.insert_column(0, _same(cluster.pk, counts)))
+
+
+def _frame(rows: "QuerySet[Any, tuple[Any, ...]]", names: Sequence[str]) -> "pl.DataFrame":
+    import polars as pl
+
+    return pl.DataFrame(list(rows), schema=dict.fromkeys(names, pl.String()) | {"day": pl.Date()}, orient="row")
 
 
 def _same(cluster_id: int, frame: "pl.DataFrame") -> "pl.Series":

@@ -45,7 +45,7 @@ def _s(value: Any) -> int | None:
 
 
 def expected_days(jobs: list[Job]) -> dict[tuple[Any, ...], Counter[str]]:
-    """Add up, job by job and piece by piece, what every daily rollup should hold; runtimes as `bucket <n>`."""
+    """Add up, job by job and piece by piece, what every daily rollup should hold."""
     rollups: dict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
 
     def at(job: Job, second: int) -> Counter[str]:
@@ -81,8 +81,17 @@ def _ended(job: Job, submit: int, start: int | None) -> dict[str, int]:
         "ended": tasks, "ended_wall_s": job.elapsed_s, "ended_node_s": job.elapsed_s * job.nodes,
         "ended_wait_node_s": wait * job.nodes * (job.elapsed_s > 0), "ended_core_s": core_s,
         "ended_lost_core_s": core_s * lost, "wait_s": wait * tasks, "waits": tasks,
-        f"bucket {usage.histogram_bucket(job.elapsed_s)}": tasks,
     }  # fmt: skip
+
+
+def expected_runtimes(jobs: list[Job]) -> Counter[tuple[Any, ...]]:
+    """Count the ended jobs by the day of their end, user, lab, actor, harness and bucket of their run time."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for job in jobs:
+        if job.end is not None and job.start is not None:
+            key = (_s(job.end) // 86_400, job.cluster_user_id, job.lab_id, job.actor, job.harness)  # type: ignore[operator]
+            found[*key, usage.histogram_bucket(job.elapsed_s)] += job.array_tasks
+    return found
 
 
 def expected_hours(jobs: list[Job]) -> dict[tuple[Any, ...], Counter[str]]:

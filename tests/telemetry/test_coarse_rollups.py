@@ -1,22 +1,25 @@
 """What looks at a whole facility reads coarse rollups: they are the fine ones added up, whatever happened meanwhile."""
 
-from importlib import import_module
+from collections import Counter
 from random import Random
+from typing import Any
 
 import pytest
-from django.db import connection
 from django.db.models import Max, Sum
 
 from telemetry import services
-from telemetry.models import Job, RollupDay, RollupHistogram, RollupRuntime, RollupUser
+from telemetry.engine.packed import unpack
+from telemetry.models import Job, RollupDay, RollupHistogram, RollupHour, RollupUser
 from telemetry.services.rollups import refresh
 from tests.telemetry.facility import HOUR, Facility, make_facility
 from tests.telemetry.job_rows import DAY_0, make_job, mark
 
 pytestmark = pytest.mark.django_db
+HOURLY = ("submissions", "core_s", "node_s", "gpu_s")
 KEY = ("cluster_id", "day", "cluster_user_id", "lab_id", "actor", "harness")
 SUMS = tuple(field.name for field in RollupDay._meta.fields if field.name not in {
-    "id", "cluster", "day", "cluster_user", "lab", "partition", "qos", "actor", "harness", "max_cores"})  # fmt: skip
+    "id", "cluster", "day", "cluster_user", "lab", "partition", "qos", "actor", "harness", "max_cores",
+    "hours"})  # fmt: skip
 
 
 @pytest.fixture
@@ -27,12 +30,14 @@ def facility(db: None) -> Facility:
 def are_sums() -> bool:
     sums = {f"of_{name}": Sum(name) for name in SUMS}
     fine = RollupDay.objects.order_by().values_list(*KEY).annotate(**sums, most=Max("max_cores"))
-    runtimes = RollupRuntime.objects.order_by().values_list(
-        "rollup__cluster_id", "rollup__day", "rollup__actor", "bucket"
-    )
+    runtimes: Counter[tuple[Any, ...]] = Counter()
+    for *key, text in RollupUser.objects.values_list("cluster_id", "day", "actor", "runtimes"):
+        runtimes.update({(*key, bucket): jobs for bucket, jobs in unpack(text)})
     assert sorted(RollupUser.objects.values_list(*KEY, *SUMS, "max_cores")) == sorted(fine)
     coarse = RollupHistogram.objects.values_list("cluster_id", "day", "actor", "bucket", "jobs")
-    assert sorted(coarse) == sorted(runtimes.annotate(number=Sum("jobs")))
+    assert {tuple(key): jobs for *key, jobs in coarse} == runtimes
+    whole = RollupHour.objects.aggregate(*map(Sum, HOURLY))
+    assert whole == RollupDay.objects.aggregate(*map(Sum, HOURLY))
     return RollupUser.objects.exists()
 
 
@@ -62,13 +67,18 @@ def test_parts_of_a_day_that_are_written_later_leave_them_whole(
     assert are_sums()
 
 
-def test_what_was_there_before_them_is_added_up_once(facility: Facility) -> None:
-    RollupUser.objects.all().delete()
-    RollupHistogram.objects.all().delete()
-    migration = import_module("telemetry.migrations.0013_coarse_rollups")
-    with connection.cursor() as cursor:
-        cursor.execute(migration._USERS)
-        cursor.execute(migration._HISTOGRAMS)
+def test_hours_of_a_day_that_not_all_rollups_know_yet_stay_as_they_are(facility: Facility) -> None:
+    before = sorted(RollupHour.objects.values_list("hour", "partition", "actor", *HOURLY))
+    RollupDay.objects.update(hours=None)
+    first, second = facility.users[:2]
+    for job in Job.objects.filter(cluster_user=first):
+        mark(job)
+    assert services.catch_up(cluster=facility.cluster)
+    assert sorted(RollupHour.objects.values_list("hour", "partition", "actor", *HOURLY)) == before
+    for job in Job.objects.all():
+        mark(job)
+    make_job(second, facility.big, submit=DAY_0, start=DAY_0, end=DAY_0 + HOUR)
+    assert services.catch_up(cluster=facility.cluster)
     assert are_sums()
 
 

@@ -15,12 +15,20 @@ from portal.core import leases
 from portal.core.models import Lease
 from principals.models import ClusterUser, Lab
 from telemetry import services
-from telemetry.models import Job, RollupDay, RollupDirty, RollupHour, RollupRuntime
+from telemetry.engine.packed import unpack
+from telemetry.models import Job, RollupDay, RollupDirty, RollupHour, RollupUser
 from telemetry.selectors.recomputation import epoch_of
 from telemetry.services import rollups
 from telemetry.tasks import refresh_rollups
 from tests import factories
-from tests.telemetry.job_rows import DAY_0, expected_days, expected_hours, make_job, mark
+from tests.telemetry.job_rows import (
+    DAY_0,
+    expected_days,
+    expected_hours,
+    expected_runtimes,
+    make_job,
+    mark,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -33,12 +41,19 @@ SUMS = [
 
 def stored_days() -> dict[tuple[Any, ...], Counter[str]]:
     found = {}
-    for row in RollupDay.objects.prefetch_related("runtimes"):
+    for row in RollupDay.objects.all():
         key = (row.cluster_user_id, row.lab_id, row.partition, row.qos, row.actor, row.harness)
         sums = Counter({name: getattr(row, name) for name in SUMS})
-        sums.update({f"bucket {runtime.bucket}": runtime.jobs for runtime in row.runtimes.all()})
         found[epoch_of(row.day) // 86_400, *key] = +sums
     return {key: sums for key, sums in found.items() if sums}
+
+
+def stored_runtimes() -> Counter[tuple[Any, ...]]:
+    found = Counter()
+    for row in RollupUser.objects.all():
+        key = (epoch_of(row.day) // 86_400, row.cluster_user_id, row.lab_id, row.actor, row.harness)
+        found.update({(*key, bucket): jobs for bucket, jobs in unpack(row.runtimes)})
+    return found
 
 
 def stored_hours() -> dict[tuple[Any, ...], Counter[str]]:
@@ -53,6 +68,7 @@ def assert_exact() -> None:
     jobs = list(Job.objects.all())
     assert not RollupDirty.objects.exists()
     assert stored_days() == expected_days(jobs)
+    assert stored_runtimes() == expected_runtimes(jobs)
     assert stored_hours() == expected_hours(jobs)
 
 
@@ -107,8 +123,8 @@ def test_any_order_gives_what_the_jobs_say(
     users: list[ClusterUser], lab: Lab, shapes: list[dict[str, Any]], data: st.DataObject
 ) -> None:
     Job.objects.all().delete()
-    RollupDay.objects.all().delete()
-    RollupHour.objects.all().delete()
+    for model in (RollupDay, RollupUser, RollupHour):
+        model.objects.all().delete()
     for shape in data.draw(st.permutations(shapes)):
         put(shape, users, lab)
         if data.draw(st.booleans()):
@@ -200,7 +216,7 @@ def test_an_interrupted_refresh_is_finished_by_the_next(
     monkeypatch.setattr(rollups, "MARKS_A_PART", dict.fromkeys(rollups.MARKS_A_PART, 1))
     for user in users:
         make_job(user, lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 90_000)
-    real, calls = rollups._replace_days, []
+    real, calls = rollups._replace_hours, []
 
     def die_at_the_third(*args: Any) -> None:
         calls.append(args)
@@ -208,7 +224,7 @@ def test_an_interrupted_refresh_is_finished_by_the_next(
         if len(calls) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(rollups, "_replace_days", die_at_the_third)
+    monkeypatch.setattr(rollups, "_replace_hours", die_at_the_third)
     with pytest.raises(KeyboardInterrupt), transaction.atomic():
         services.refresh()
     assert RollupDirty.objects.exists()
@@ -260,14 +276,14 @@ def test_who_lost_the_lease_meanwhile_writes_nothing(
     assert_exact()
 
 
-def test_runtimes_go_with_their_rollup(users: list[ClusterUser], lab: Lab) -> None:
+def test_nothing_is_left_of_a_job_that_goes(users: list[ClusterUser], lab: Lab) -> None:
     job = make_job(users[0], lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 60)
     services.refresh()
-    assert RollupRuntime.objects.get().jobs == 1
+    assert sum(stored_runtimes().values()) == 1
     mark(job)
     job.delete()
     services.refresh()
-    assert not RollupRuntime.objects.exists()
+    assert not RollupUser.objects.exists()
     assert not RollupDay.objects.exists()
     assert not RollupHour.objects.exists()
 
