@@ -5,8 +5,7 @@ what is known. Should the load be killed, the sweep of ingest batches builds wha
 """
 
 import logging
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -40,46 +39,20 @@ def build_missing() -> int:
         return 0
     with _alone() as alone:
         missing = _indexes(missing=True) if alone else []
+        for index in missing:
+            _log.info("Building the index %s of jobs.", index.name)
+            with transaction.atomic():
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SET LOCAL maintenance_work_mem = '{_SORT_MEMORY}'")
+                with connection.schema_editor() as editor:
+                    editor.add_index(Job, index)
         if missing:
-            _build(missing)
             with connection.cursor() as cursor:
-                cursor.execute(f"ANALYZE telemetry_job ({_indexed()})")
+                cursor.execute(f"ANALYZE telemetry_job ({_short_columns()})")
     return len(missing)
 
 
-def _build(indexes: Iterable[models.Index]) -> None:
-    """Build indexes two at a time: the server works a seventh less than with workers that share one index."""
-    waiting = iter(indexes)
-    with ThreadPoolExecutor(1, thread_name_prefix="build-indexes") as thread:
-        helper = thread.submit(_help, waiting)
-        try:
-            _build_each(waiting)
-        except BaseException:
-            list(waiting)  # that none is left: the helper ends with the one that it is at
-            raise
-        helper.result()
-
-
-def _help(waiting: Iterator[models.Index]) -> None:
-    """Build what the caller's thread has not begun, over a connection of our own, holding its lock with it."""
-    try:
-        with _locked():
-            _build_each(waiting)
-    finally:
-        connection.close()
-
-
-def _build_each(waiting: Iterator[models.Index]) -> None:
-    for index in waiting:
-        _log.info("Building the index %s of jobs.", index.name)
-        with transaction.atomic(), connection.schema_editor() as editor:
-            with connection.cursor() as cursor:
-                cursor.execute(f"SET LOCAL maintenance_work_mem = '{_SORT_MEMORY}'")
-                cursor.execute("SET LOCAL max_parallel_maintenance_workers = 0")
-            editor.add_index(Job, index)
-
-
-def _indexed() -> str:
+def _short_columns() -> str:
     """Return the columns that queries look for: statistics of long texts would cost as much as an index."""
     texts = {"job_name", "node_list", "submit_line", "work_dir", "extra"}
     columns = (field.column for field in Job._meta.local_concrete_fields if field.name not in texts)
@@ -96,32 +69,19 @@ def is_loading() -> bool:
 
 @contextmanager
 def _alone() -> Iterator[bool]:
-    """Say whether nobody else builds, to the end of a block, in which `_locked` may be had over other connections.
+    """Say whether nobody else builds, to the end of a block.
 
     A lock of the server's, no lease: it ends with whoever holds it, and however long an index takes, not before.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [_BUILDING])
         alone = bool(cursor.fetchone()[0])
-    if not alone:
-        yield False
-        return
-    with _locked():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [_BUILDING])
-        yield True
-
-
-@contextmanager
-def _locked() -> Iterator[None]:
-    """Hold the lock of those that build, together with them."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock_shared(%s)", [_BUILDING])
     try:
-        yield
+        yield alone
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock_shared(%s)", [_BUILDING])
+        if alone:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_BUILDING])
 
 
 def _indexes(*, missing: bool) -> list[models.Index]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import connection
 
 from portal.core import clock
 from principals.models import Cluster
@@ -17,8 +17,7 @@ from telemetry.tasks import build_job_indexes
 from tests import factories
 from tests.telemetry.logs import counts, facts, ingest, many
 
-# The indexes are built over two connections, so that both must see what was committed.
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sql]
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite keeps its indexes")
 
 
@@ -131,16 +130,6 @@ def test_one_builds_at_a_time_and_who_is_killed_holds_nobody_up() -> None:
         assert build_job_indexes() == len(Job._meta.indexes)
     finally:
         other.close()
-
-
-@on_postgresql
-def test_after_a_build_that_failed_the_next_one_builds_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    drop()
-    with monkeypatch.context() as patch, pytest.raises(DatabaseError):
-        patch.setattr(job_indexes, "_SORT_MEMORY", "much")
-        build_job_indexes()
-    assert build_job_indexes() == len(Job._meta.indexes)
-    assert not missing()
 
 
 def test_with_all_indexes_there_is_nothing_to_build() -> None:
