@@ -16,7 +16,8 @@ if __name__ == "__main__":
         with writing_carefully():
             execute_from_command_line(sys.argv)
     except KeyboardInterrupt as error:
-        sys.stderr.write("\nInterrupted.\n")
+        if not stopping.is_supervised():
+            sys.stderr.write("\nInterrupted.\n")
         sys.exit(stopping.status_of(error))
     except ImproperlyConfigured as error:
         sys.exit(f"Error: {error}")

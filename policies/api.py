@@ -1,6 +1,7 @@
 """The API of `policies`: trials, their budget, and extensions."""
 
 import re
+from datetime import timedelta
 from typing import Annotated
 
 from django.db.models import QuerySet
@@ -76,7 +77,9 @@ def _refusal(outcome: TrialOutcome) -> Invalid | TooMany:
     detail = " ".join(reason["sentence"] for reason in reasons)
     remedy = reasons[0]["remedy"]
     at = outcome.returns_at
-    extra = {"reasons": reasons, "returns_at": at.isoformat() if at else None}
+    # To the next millisecond: whoever asks again at that very instant is not too early.
+    returns_at = clock.written(at + timedelta(microseconds=999)) if at else None
+    extra = {"reasons": reasons, "returns_at": returns_at}
     if at is None:
         return Invalid(detail, code="trial_too_large", remedy=remedy, extra=extra)
     # Rounded up: asked again at the promised second, it passes.

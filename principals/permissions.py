@@ -148,6 +148,7 @@ RULES: Rules = {
     "facility.run": _staff,
     "ingest.look": _staff_or_auditor,
     "ingest.expect": _staff,
+    "ingest.retry": _staff,
     "lab.look": lambda actor, lab: actor.sees_facility or lab.pk in (actor.member_lab_ids | actor.granted_lab_ids),
     "lab.look_at_jobs": lambda actor, lab: actor.sees_facility or lab.pk in actor.visible_lab_ids,
     "lab.manage": _lab_manager_or_staff,

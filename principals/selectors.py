@@ -65,7 +65,7 @@ def approvals_needed(agent: Agent) -> set[str]:
 
 def approvals_missing(agent: Agent) -> set[str]:
     """Return the approvals an agent still lacks."""
-    return approvals_needed(agent) - set(agent.approvals.values_list("kind", flat=True))
+    return approvals_needed(agent) - {approval.kind for approval in agent.approvals.all()}
 
 
 def current_session(agent: Agent) -> AgentSession | None:

@@ -151,7 +151,7 @@ def _refuse(
     # A refusal is its own record; an audit event for each would let a polling agent flood the trail.
     payload = events.TrialRefused(
         codes=[reason.code for reason in decision.reasons],
-        returns_at=refusal.returns_at.isoformat() if refusal.returns_at else None,
+        returns_at=clock.written(refusal.returns_at) if refusal.returns_at else None,
     )
     live.announce([live.News(events.TRIAL_REFUSED, topics_of(refusal), dict(payload))])
     return refusal

@@ -5,8 +5,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, date, datetime
 
+from django.core.serializers.json import DjangoJSONEncoder
+
 from portal.core.errors import Invalid
 
+_encoder = DjangoJSONEncoder()  # which answers are written with
 _set_to: ContextVar[datetime | None] = ContextVar("clock_set_to", default=None)
 
 
@@ -18,6 +21,12 @@ def now() -> datetime:
 def now_s() -> int:
     """Return the present instant in whole seconds since 1970."""
     return int(now().timestamp())
+
+
+def written(moment: datetime) -> str:
+    """Write an instant as every answer of the API does: ISO 8601 in UTC with `Z`, milliseconds where there are any."""
+    text: str = _encoder.default(moment.astimezone(UTC))
+    return text
 
 
 def is_sane(year: int) -> bool:

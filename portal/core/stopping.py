@@ -1,7 +1,12 @@
 """Whether this process is about to end: long work looks between its transactions, and leaves the rest to the next."""
 
+import os
 import signal
 from types import FrameType
+from typing import Final
+
+# Set for the processes that `make run` starts: it alone speaks to whoever sits at the terminal.
+SUPERVISED: Final = "GATEHOUSE_SUPERVISED"
 
 _asked = False
 
@@ -30,6 +35,11 @@ def _terminate(_: int, __: FrameType | None) -> None:
 def status_of(error: KeyboardInterrupt) -> int:
     """Return the exit status by which a shell knows the signal that ended a command."""
     return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
+
+
+def is_supervised() -> bool:
+    """Say whether this process was started by `make run`, which says itself that everything stops."""
+    return bool(os.environ.get(SUPERVISED))
 
 
 def ask() -> None:

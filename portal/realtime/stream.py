@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from portal.core import clock
 from portal.core.models import LiveEvent
 
 # Cursors are BIGINT columns.
@@ -18,14 +19,14 @@ class Event:
 
     seq: int
     name: str
-    at: str  # ISO 8601, UTC
+    at: str  # as `clock.written` writes it
     topics: tuple[str, ...]
     payload: dict[str, Any] = field(repr=False)
 
     @classmethod
     def of(cls, row: LiveEvent) -> "Event":
         """Make the event of a numbered row."""
-        return cls(row.seq or 0, row.name, row.at.isoformat(), tuple(row.topics), row.payload)
+        return cls(row.seq or 0, row.name, clock.written(row.at), tuple(row.topics), row.payload)
 
     @cached_property
     def _body(self) -> str:

@@ -1,6 +1,6 @@
 """The picture of a long table: agents' and people's first column as curves, drawn without script for print too."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 WIDTH: Final = 1000
@@ -14,19 +14,22 @@ Json = dict[str, Any]
 
 def curves_of(figure: Json, shown: Callable[[float | None, str], str]) -> Json | None:
     """Return curves over the rows of a figure: agents and people, or where people have no column what is not
-    attributed, beside agents if they have one; None where it has none of these columns.
+    attributed, beside agents if they have one; where nothing is theirs that too, alone. None where it has none of
+    these columns.
 
     A cell that is withheld is a gap. All curves stand on zero and share one scale.
     """
-    drawn = _drawn(figure["columns"])
-    if not drawn or len(figure["rows"]) < 2:
+    if len(figure["rows"]) < 2:
         return None
-    places = [_first(figure["columns"], kind) for kind, _, _ in drawn]
-    columns = [[row["values"][place] for row in figure["rows"]] for place in places]
-    top = max((value for column in columns for value in column if value is not None), default=0)
+    drawn: list[tuple[str, str, str]] = []
+    columns, top = [], 0.0
+    for drawn in _choices(figure["columns"]):
+        columns = [_column(figure, kind) for kind, _, _ in drawn]
+        if top := max((value for column in columns for value in column if value is not None), default=0):
+            break
     if not top:
         return None
-    unit = figure["columns"][places[0]]["unit"]
+    unit = figure["columns"][_first(figure["columns"], drawn[0][0])]["unit"]
     lines = [
         {"kind": kind, "name": name, "colour": colour, "path": _path(column, top)}
         for (kind, name, colour), column in zip(drawn, columns, strict=True)
@@ -43,12 +46,19 @@ def curves_of(figure: Json, shown: Callable[[float | None, str], str]) -> Json |
     }  # fmt: skip
 
 
-def _drawn(columns: Sequence[Json]) -> list[tuple[str, str, str]]:
-    """Return the lines that can be drawn of some columns."""
+def _choices(columns: Sequence[Json]) -> Iterator[list[tuple[str, str, str]]]:
+    """Yield the lines that can be drawn of some columns, the ones that say most first."""
     found = [line for line in _LINES if _first(columns, line[0]) is not None]
     if len(found) == len(_LINES):
-        return found
-    return [*found, _REST] if _first(columns, _REST[0]) is not None else []
+        yield found
+        found = []  # without a session nothing is theirs: then all that there is is drawn
+    if _first(columns, _REST[0]) is not None:
+        yield [*found, _REST]
+
+
+def _column(figure: Json, kind: str) -> list[float | None]:
+    place = _first(figure["columns"], kind)
+    return [row["values"][place] for row in figure["rows"]]
 
 
 def _first(columns: Sequence[Json], kind: str) -> int | None:

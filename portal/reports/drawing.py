@@ -8,6 +8,7 @@ from typing import Any
 from portal.dashboard import formats
 from portal.reports.bars import bars_of
 from portal.reports.curves import curves_of
+from portal.reports.headings import heading_of
 
 # Tables longer than this stand behind "Show the numbers".
 LONG = 12
@@ -51,6 +52,7 @@ def sections(content: Json) -> list[Json]:
 
 def _figure(figure: Json) -> Json:
     units = [column["unit"] for column in figure["columns"]]
+    heads = [f"{column['title'].replace(';', ',')}|n" for column in figure["columns"]]
     rows = [{"label": row["label"], "cells": _cells(row, units)} for row in figure["rows"]]
     long = len(rows) > LONG
     return figure | {
@@ -58,12 +60,13 @@ def _figure(figure: Json) -> Json:
         "unit_words": "" if figure["unit"] in ("share", "s", "ratio") else figure["unit"],
         "shown": shown(figure["value"], figure["unit"]),
         "unknown": shown(figure["unknown_share"], "share") if figure["unknown_share"] is not None else "",
-        "heads": "; ".join(["Rows", *(f"{column['title'].replace(';', ',')}|n" for column in figure["columns"])]),
+        "heads": "; ".join([heading_of(figure), *heads]),
         "table": rows,
         "long": long,
         "wide": long or len(units) > NARROW,
         "curves": curves_of(figure, shown) if long else None,
         "bars": bars_of(figure, shown),
+        "nothing": bool(rows) and not any(value for row in figure["rows"] for value in row["values"]),
     }
 
 

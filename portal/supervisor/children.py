@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from portal.core import stopping
+
 # From the signal that asks for the end to SIGKILL. Five seconds are promised: the rest is for a busy machine, where
 # reaping and leaving take their time too. What is killed loses nothing, for the work is rows.
 PATIENCE_S = 2.5
@@ -44,6 +46,7 @@ class Child:
         self.process = subprocess.Popen(
             list(self.command),
             cwd=ROOT,
+            env=os.environ | {stopping.SUPERVISED: "1"},
             start_new_session=True,
             preexec_fn=die_with_parent,
         )

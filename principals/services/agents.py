@@ -15,6 +15,7 @@ from principals.engine import agents as agent_rules
 from principals.engine.harnesses import harness_remedy, known_harnesses
 from principals.models import Agent, AgentApproval, AgentToken, Hold, Lab, LabMembership, User
 from principals.services.holds import lift_holds, place_hold
+from principals.services.sessions import adopt_sessions
 
 LONGEST_REGISTRATION = timedelta(days=366)
 AUP_REQUIRED = "aup_required"
@@ -38,7 +39,8 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
     """Register an agent for `owner` in `lab`. It is born held until the AUP is accepted for it.
 
     Registered by the PI or a lab manager it is approved for the lab at once; a risk tier above standard also waits for
-    staff. Errors: `Invalid` with the field in `extra["field"]`, `NotAllowed` for people outside the lab.
+    staff. Sessions that go on without an agent, and that it fits, are its from now on. Errors: `Invalid` with the field
+    in `extra["field"]`, `NotAllowed` for people outside the lab.
     """
     permissions.require(actor, "agent.register", lab, remedy="Ask a PI or manager of this lab.")
     _validate(lab, owner, registration)
@@ -55,7 +57,8 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
                 )  # fmt: skip
         except IntegrityError as error:
             raise _name_taken(registration.name) from error
-        _record(actor, agent, "agent.register", after={"name": agent.name, "owner": owner.username})
+        after = {"name": agent.name, "owner": owner.username, "sessions_adopted": adopt_sessions(agent)}
+        _record(actor, agent, "agent.register", after=after)
         place_hold(
             actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
             code=AUP_REQUIRED, reason=f"The acceptable-use policy is not accepted for {agent.name}.",

@@ -19,7 +19,8 @@ UNREGISTERED: Final = {
     "host_not_allowed": "No agent of this person and harness may use this host: they register one that may.",
     "several_agents": "Several agents of this person and harness may use this host: they retire all but one of them, "
     "or register them for different hosts.",
-    "declared_before": "This session was declared before its agent was registered: the next one finds it.",
+    "declared_before": "This session was over, or another agent might have been its, when the agent was registered: "
+    "the next one finds it.",
 }
 
 
@@ -50,15 +51,43 @@ class RecordedSession:
 def record_sessions(*, cluster: Cluster, sessions: Iterable[DeclaredSession]) -> list[RecordedSession]:
     """Write declared sessions, one row for each (user, host, kind, harness, start); a later end updates the row.
 
-    A session of a harness is tied, once and when it is first declared, to the one agent of that person and harness
-    that is not retired and may use that host; where none or several fit it stays unregistered, with the reason. A
-    session is a sight of its agent.
+    A session of a harness is tied, when it is first declared, to the one agent of that person and harness that is not
+    retired and may use that host; where none or several fit it stays unregistered, with the reason. One that goes on
+    without an agent is tied later, to an agent that is registered meanwhile: then (`adopt_sessions`), or when it is
+    told again. Once tied it stays so. A session is a sight of its agent.
     """
     directory = Directory(cluster)
     with transaction.atomic():
         recorded = [_record(cluster, directory, session) for session in sessions]
         _note_seen(recorded)
     return recorded
+
+
+def adopt_sessions(agent: Agent) -> int:
+    """Tie the sessions that go on without an agent to one just registered, where it fits; return how many.
+
+    What is over stays as it was: for which lab it was, nobody can tell any more. Rollups and reports know no agents
+    and stay; jobs are found by their session. Call it in the transaction that registers the agent.
+    """
+    waiting = AgentSession.objects.filter(
+        kind=AgentSession.Kind.AGENT, harness=agent.harness, agent=None, ended=None, cluster_user__user=agent.owner_id
+    )
+    fitting = [row.pk for row in waiting.only("kind", "harness", "host", "cluster_user", "received", "ended")
+               if _find_agent(row.cluster_user_id, row)[0] == agent and _may_be_adopted(row, agent)]  # fmt: skip
+    return AgentSession.objects.filter(pk__in=fitting, agent=None).update(agent=agent)
+
+
+def _may_be_adopted(row: AgentSession, agent: Agent) -> bool:
+    """Say whether a session may be given to an agent that fits it now: it goes on, and no other could be its.
+
+    One that was retired since the session was first declared may be whose process goes on.
+    """
+    if row.ended is not None:
+        return False
+    rivals = Agent.objects.filter(owner=agent.owner_id, harness=agent.harness, status=Agent.Status.RETIRED)
+    return not any(
+        not other.hosts or row.host in other.hosts for other in rivals.filter(status_changed__gte=row.received)
+    )
 
 
 def _note_seen(recorded: Iterable[RecordedSession]) -> None:
@@ -88,13 +117,10 @@ def _record(cluster: Cluster, directory: Directory, declared: DeclaredSession) -
         return RecordedSession(row, "created", row.ended, why)
     if row.agent_id is not None:
         why = ""
-    elif agent is not None:
-        why = "declared_before"
-    changes = {
-        name: value
-        for name, value in (("ended", declared.ended), ("campaign", declared.campaign))
-        if value and value != getattr(row, name)
-    }
+    elif agent is not None and not _may_be_adopted(row, agent):
+        agent, why = None, "declared_before"
+    told = {"ended": declared.ended, "campaign": declared.campaign, "agent": None if row.agent_id else agent}
+    changes = {name: value for name, value in told.items() if value and value != getattr(row, name)}
     if not changes:
         return RecordedSession(row, "unchanged", row.ended, why)
     old_end = row.ended
@@ -104,7 +130,7 @@ def _record(cluster: Cluster, directory: Directory, declared: DeclaredSession) -
     return RecordedSession(row, "changed", old_end, why)
 
 
-def _find_agent(cluster_user_id: int, declared: DeclaredSession) -> tuple[Agent | None, str]:
+def _find_agent(cluster_user_id: int, declared: DeclaredSession | AgentSession) -> tuple[Agent | None, str]:
     """Return the agent that a session of a harness belongs to, or None and why; a shell belongs to none anyway."""
     if declared.kind != AgentSession.Kind.AGENT:
         return None, ""

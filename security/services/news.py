@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from portal.core import audit, live
+from portal.core import audit, clock, live
 from principals.actors import Actor
 from security import events
 from security.models import Incident, IncidentEvent
@@ -35,7 +35,7 @@ def tell(incident: Incident, *, name: str = events.INCIDENT_CHANGED, at: datetim
         return None
     payload = events.IncidentNews(
         id=incident.pk, incident=incident.number, kind=incident.kind, severity=incident.severity,
-        state=incident.state, due_at=incident.due_at.isoformat() if incident.due_at else "",
+        state=incident.state, due_at=clock.written(incident.due_at) if incident.due_at else "",
         sightings=incident.sightings,
     )  # fmt: skip
     return live.News(name=name, topics=topics_of(incident), payload=dict(payload), at=at)

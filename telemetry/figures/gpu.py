@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from telemetry.engine.gpu_use import FITS_WITHIN, STRANDED_WORDS, THRESHOLD_WORDS, UNUSED_PERCENT, Quadrant
+from telemetry.engine.gpu_use import FITS_WITHIN, SPLIT_WORDS, STRANDED_WORDS, UNUSED_PERCENT, Quadrant
 from telemetry.figures.kinds import Column, Figure, Measured, Row, Section, Unit
 from telemetry.figures.load import LABELS, SUPPRESSED
 from telemetry.figures.readings import Readings
@@ -10,14 +10,13 @@ from telemetry.models import Actor, JobGpuUse
 from telemetry.selectors import GpuGroups, GpuSum, ratio
 
 POPULATION = "jobs with GPUs that ended in the period after having started, those that somebody measured"
-SPLIT_WORDS = f"Means over a job and its GPUs, of compute and of memory held; {THRESHOLD_WORDS}."
 UNMEASURED = "unmeasured"
 _QUADRANTS = {one.value: str(one.label) for one in JobGpuUse.Quadrant}
 _FITS = {one.value: str(one.label) for one in JobGpuUse.Fit}
 _SHARES = tuple(Column(key, label, Unit.SHARE) for key, label in _QUADRANTS.items())
 
 
-def _coverage(whole: GpuSum) -> str:
+def coverage(whole: GpuSum) -> str:
     """Say how many of the jobs were measured, and of how many memory is a peak."""
     said = f"Measured: {whole.measured_jobs:,} of {whole.jobs:,} jobs."
     if whole.peaks:
@@ -39,7 +38,7 @@ def _quadrants(readings: Readings) -> Measured:
     rows = [Row(key, label, (split.share(key), *counts(key)), {"gpu_use": key}) for key, label in _QUADRANTS.items()]
     rows.append(Row(UNMEASURED, "Not measured", (None, *counts("")), {"gpu_use": UNMEASURED}))
     unknown = ratio(split.of(actor=Actor.UNKNOWN).measured_jobs, whole.measured_jobs)
-    return Measured(split.partly_unused_share, columns, tuple(rows), unknown, _coverage(whole))
+    return Measured(split.partly_unused_share, columns, tuple(rows), unknown, coverage(whole))
 
 
 def _by_actor(readings: Readings) -> Measured:
@@ -55,7 +54,7 @@ def _by_actor(readings: Readings) -> Measured:
         rows.append(Row(actor, label, (*shares, own.measured_jobs, own.unmeasured_jobs), {"actor": actor}))
     unknown = ratio(split.of(actor=Actor.UNKNOWN).measured_jobs, split.of().measured_jobs)
     both = split.share(Quadrant.BOTH, Actor.AGENT)
-    return Measured(None if both is None else 1 - both, columns, tuple(rows), unknown, _coverage(split.of()))
+    return Measured(None if both is None else 1 - both, columns, tuple(rows), unknown, coverage(split.of()))
 
 
 _HOURS = (
@@ -74,7 +73,7 @@ def _stranded(readings: Readings) -> Measured:
     whole = split.of()
     rows = tuple(Row(actor, label, _hours(split.of(actor=actor)), {"actor": actor}) for actor, label in LABELS.items())
     unknown = ratio(split.of(actor=Actor.UNKNOWN).stranded_s, whole.stranded_s)
-    return Measured(whole.stranded_hours if whole.measured_jobs else None, _HOURS, rows, unknown, _coverage(whole))
+    return Measured(whole.stranded_hours if whole.measured_jobs else None, _HOURS, rows, unknown, coverage(whole))
 
 
 def _groups(filter_name: str, of: Callable[[Readings], GpuGroups]) -> Callable[[Readings], Measured]:

@@ -19,7 +19,7 @@ from portal.core import leases, stopping
 from principals.models import Cluster
 from telemetry.engine.usage import DAY_S
 from telemetry.models import RollupDay, RollupDirty, RollupHistogram, RollupHour, RollupUser
-from telemetry.services import job_indexes
+from telemetry.services import gpu_rollups, job_indexes
 from telemetry.services.generations import start_generation
 
 if TYPE_CHECKING:
@@ -74,17 +74,19 @@ def refresh(*, cluster: Cluster | None = None, limit: int = REFRESH_LIMIT) -> in
     return done
 
 
-def catch_up(*, cluster: Cluster, patience_s: float = 60) -> bool:
+def catch_up(*, cluster: Cluster, patience_s: float = 60, gpus: bool = True) -> bool:
     """Refresh until nothing of a cluster is marked; say whether that was reached within `patience_s`.
+
+    `gpus`: the rollups of GPU use too. They are computed by whole days, too much for every few jobs that come.
 
     Waits where another process holds the lease: it does the same work. Indexes of jobs that a killed load left out are
     built first, for there may be no worker that does. Errors: `Stopping`.
     """
     deadline = time.monotonic() + patience_s
-    while RollupDirty.objects.filter(cluster=cluster).exists():
+    while (marked := RollupDirty.objects.filter(cluster=cluster).exists()) or (gpus and gpu_rollups.is_behind(cluster)):
         stopping.check()
         job_indexes.build_missing()
-        if not refresh(cluster=cluster):
+        if not (refresh(cluster=cluster) if marked else gpu_rollups.refresh(cluster)):
             if time.monotonic() > deadline:
                 return False
             time.sleep(0.1)
@@ -154,6 +156,7 @@ def _replace(cluster: Cluster, holder: str, marks: Sequence[RollupDirty], part: 
     users: dict[date, list[int]] = defaultdict(list)
     for mark in taken:
         users[mark.day].append(mark.cluster_user_id)
+    gpu_rollups.mark_days(cluster, users)
     for model, rows in ((RollupDay, part.days), (RollupUser, part.users)):
         _replace_rows(model, cluster, users, rows)
     _replace_hours(cluster, list(users))

@@ -1,11 +1,14 @@
 """EpochField: an aware datetime in, the same out to the second; plain arithmetic in the database."""
 
+import json
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from django.db.models import BigIntegerField, ExpressionWrapper, F, Max
 from django.db.models.functions import Greatest, Least
+from ninja.responses import Response
 
+from portal.core import clock
 from portal.core.fields import EpochField
 from principals.models import AgentSession
 from tests import factories
@@ -63,3 +66,16 @@ def test_a_datetime_without_a_zone_is_refused() -> None:
 def test_text_from_a_fixture_is_read() -> None:
     assert EpochField().to_python("0") == datetime(1970, 1, 1, tzinfo=UTC)
     assert EpochField().to_python(None) is None
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (AT, "2026-07-01T12:00:30.999Z"),
+        (AT.replace(microsecond=0), "2026-07-01T12:00:30Z"),
+        (AT.astimezone(timezone(timedelta(hours=-5))), "2026-07-01T12:00:30.999Z"),
+    ],
+)
+def test_news_and_refusals_write_an_instant_as_the_answers_of_the_api_do(moment: datetime, text: str) -> None:
+    assert clock.written(moment) == text
+    assert json.loads(Response({"at": moment.astimezone(UTC)}).content) == {"at": text}

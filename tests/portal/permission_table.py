@@ -114,6 +114,7 @@ PAGES: list[Row] = [
     Row("GET", "/ingest/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
     Row("POST", "/ingest/expected/", 403, {"nobody": 302, "staff": 422}),
     Row("GET", "/ingest/batches/{batch}/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
+    Row("POST", "/ingest/batches/{batch}/retry/", 403, {"nobody": 302, "staff": 409}),  # it waits for a worker
     signed_in("GET", "/audit/"),
     signed_in("GET", "/trials/"),
     signed_in("GET", "/trials/requests/"),

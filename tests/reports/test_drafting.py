@@ -9,16 +9,18 @@ import time_machine
 
 from portal.core import leases
 from portal.core.errors import NotAllowed
-from portal.reports import drafting, services, tasks
-from portal.reports.models import Drafting, Report
+from portal.reports import drafting, monthly, services, tasks
+from portal.reports.models import Drafting, Report, digest_of
 from principals.actors import SYSTEM_ACTOR
 from telemetry import services as telemetry_services
 from telemetry.engine.gpu_use import GpuReading
-from telemetry.selectors import Period
+from telemetry.models import Job, RollupDay, RollupHistogram, RollupHour, RollupUser, SchedulerCalls
+from telemetry.selectors import Period, Scope
 from telemetry.services import generation_of
 from tests import factories
 from tests.conftest import Cast, sign_in
-from tests.telemetry.job_rows import DAY_0, make_job
+from tests.telemetry.facility import make_facility, make_session
+from tests.telemetry.job_rows import DAY_0, make_job, mark
 
 pytestmark = pytest.mark.django_db
 JULY = Period.month(2026, 7)
@@ -170,6 +172,33 @@ def test_a_version_says_when_the_data_have_changed_since(cast: Cast, staff: Any)
     telemetry_services.record_gpu_utilisation(actor=SYSTEM_ACTOR, cluster=cast.cluster, readings=[reading])
     assert is_behind()
     assert words not in sign_in(cast.pi).get("/reports/aster/2026-07/").content
+
+
+def test_what_is_stored_is_what_the_jobs_say_when_all_is_computed_anew() -> None:
+    facility = make_facility()
+    cluster, user = facility.cluster, facility.users[0]
+    job = make_job(user, facility.big, submit=DAY_0, start=DAY_0, end=DAY_0 + 7200, gpus=1, actor="agent")
+    reading = GpuReading(
+        raw_job_id=job.raw_id, gpu="GPU-1", compute_percent=9.0, memory_percent=3.0, measured_s=DAY_0 + 60
+    )
+    telemetry_services.record_gpu_utilisation(actor=SYSTEM_ACTOR, cluster=cluster, readings=[reading])
+    SchedulerCalls.objects.create(cluster=cluster, cluster_user=user, day=JULY.first, calls=99)
+    make_session(user, "agent", started=DAY_0, ended=DAY_0 + 60)
+    asked = drafting.ask_for_draft(actor=SYSTEM_ACTOR, cluster=cluster, period=JULY)
+    assert drafting.work_off(asked.pk)
+    for model in (RollupDay, RollupUser, RollupHour, RollupHistogram):
+        model.objects.all().delete()
+    for each in Job.objects.all():
+        mark(each)
+    telemetry_services.catch_up(cluster=cluster)
+
+    fresh = monthly.build(Scope(actor=SYSTEM_ACTOR, cluster=cluster, period=JULY)).as_json()
+
+    stored = Report.objects.get()
+    assert stored.content == fresh
+    assert stored.digest == digest_of(fresh)
+    values = [figure["value"] for section in fresh["sections"] for figure in section["figures"]]
+    assert sum(value is not None for value in values) > 30, "hardly anything was there to be compared"
 
 
 def test_generations_of_clusters_are_apart(cast: Cast, staff: Any) -> None:

@@ -1,12 +1,19 @@
 """The report as a page: every figure once, long tables as curves of the same numbers."""
 
+import io
+import json
 import re
 
 import pytest
 
-from portal.reports import curves, pages
+from portal.core import clock
+from portal.reports import assessment, curves, pages
+from telemetry import services
+from telemetry.models import Job
 from tests.reports.test_monthly import written
 from tests.telemetry.facility import make_facility
+from tests.telemetry.job_rows import mark
+from tests.telemetry.logs import job_row, text
 
 pytestmark = pytest.mark.django_db
 
@@ -36,10 +43,48 @@ def test_curves_share_one_scale_and_a_withheld_cell_is_a_gap():
         (["submissions", "share"], [("a", [1, 2]), ("b", [1, 2])]),
         (["agent", "human"], [("a", [1, 2])]),
         (["agent", "human"], [("a", [0, 0]), ("b", [None, 0])]),
+        (["agent", "human", "unknown"], [("a", [0, 0, 0]), ("b", [None, 0, 0])]),
     ],
 )
 def test_there_is_no_picture_of_what_has_no_two_curves(columns, rows):
     assert curves.curves_of(figure(columns, rows), pages.shown) is None
+
+
+def test_where_nothing_is_attributed_what_is_not_is_drawn():
+    found = curves.curves_of(
+        figure(["agent", "human", "unknown"], [("a", [0, 0, 4]), ("b", [None, 0, 2])]), pages.shown
+    )
+    assert found is not None
+    assert [(line["kind"], line["path"]) for line in found["lines"]] == [("unknown", "M0.0,2.0 L1000.0,80.0")]
+
+
+def test_a_report_without_sessions_has_its_pictures_and_says_where_there_is_nothing():
+    facility = make_facility()
+    Job.objects.update(actor="unknown", harness="")
+    for job in Job.objects.all():
+        mark(job)
+    services.catch_up(cluster=facility.cluster)
+    html = written("--format", "html")
+    shown = dict(re.findall(r'id="([^"]+)">\s*<h3>(.*?)<dl class="notes">', html, re.DOTALL))
+    assert {"daily", "hour-of-week", "runtime-distribution", "session-age"} <= set(shown)
+    for key in ("daily", "hour-of-week", "runtime-distribution"):
+        assert "<svg" in shown[key] and "Not attributed at most" in shown[key], key
+    assert "nothing to count" in shown["session-age"] and "nothing to count" not in shown["daily"]
+
+
+def test_the_first_column_of_every_table_says_what_its_rows_are():
+    make_facility()
+    content = json.loads(written("--format", "json"))
+    dump = text(job_row(1), job_row(2, User="bob"), job_row(3, State="NOVEL"))
+    known = assessment.Known(frozenset({"bob"}))
+    assessed = assessment.assess(
+        [("dump", io.BytesIO(dump))], known=known, cluster="", now_s=clock.now_s(), note=lambda *_: None
+    ).as_json()
+    for told in (content, assessed):
+        heads = {one["key"]: one["heads"].split(";")[0] for each in pages.sections(told) for one in each["figures"]}
+        assert "What" not in heads.values(), heads
+    headed = {one["key"]: one["heads"].split(";")[0] for each in pages.sections(content) for one in each["figures"]}
+    assert (headed["labs"], headed["daily"], headed["failed"]) == ("Lab", "Day (UTC)", "Submitted by")
 
 
 def test_every_figure_with_rows_stands_on_the_page_once():

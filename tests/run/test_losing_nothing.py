@@ -11,6 +11,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.conftest import SHARED_DATA
 from tests.support import demo
 from tests.telemetry.engine.sacct_texts import many_rows
 
@@ -34,8 +35,10 @@ class Reader:
             return json.load(answer)
 
     def send(self, portal, rows: int) -> str:
-        body = b"".join(many_rows(rows))
-        return self._ask(f"{portal.url}/api/v1/ingest/jobs?cluster=aster", body)["id"]
+        return self.send_body(portal, b"".join(many_rows(rows)))
+
+    def send_body(self, portal, body: bytes, cluster: str = "aster", format: str = "sacct") -> str:
+        return self._ask(f"{portal.url}/api/v1/ingest/jobs?cluster={cluster}&format={format}", body)["id"]
 
     def batch(self, portal, key: str) -> dict:
         return self._ask(f"{portal.url}/api/v1/ingest/batches/{key}")
@@ -55,6 +58,23 @@ def _finish(data, reader: Reader, key: str, rows: int) -> None:
         portal.end()
     assert (batch["state"], batch["rows"], batch["rejected_rows"]) == ("done", rows, 0)
     assert batch["created_rows"] + batch["duplicate_rows"] == rows
+
+
+@pytest.mark.soak
+@pytest.mark.shared_data
+def test_the_reference_log_over_http_and_a_running_worker_gives_its_totals(tmp_path):
+    data = tmp_path / "var"
+    reader, body = Reader(data), (SHARED_DATA / "xdmod" / "phillips.log").read_bytes()
+    with demo.portal(data, DEMO="0") as portal:
+        portal.wait_for(portal.ready_line)
+        key = reader.send_body(portal, body, "phillips", "xdmod")
+        portal.wait_until(lambda: reader.batch(portal, key)["state"] in ("done", "failed"), "its end", every_s=0.5)
+        assert (reader.batch(portal, key)["state"], reader.batch(portal, key)["created_rows"]) == ("done", 4285)
+        portal.end()
+    said = json.loads(demo.manage(data, "usage", "--cluster", "phillips", "--json").stdout)
+    expected = json.loads((SHARED_DATA / "xdmod" / "verified_totals.json").read_text())["phillips"]
+    names = {"job_count": "job_count", "cpu_hours": "total_cpu_hours", "wait_hours": "total_waitduration_hours"}
+    assert {name: said[name] for name in names} == {name: expected[theirs] for name, theirs in names.items()}
 
 
 def test_ctrl_c_in_the_middle_of_an_upload_loses_nothing(tmp_path):

@@ -66,3 +66,23 @@ def test_patience_is_counted_from_the_first_signal(running: Supervisor, monkeypa
 
 def test_patience_leaves_room_in_the_five_seconds_promised() -> None:
     assert children.PATIENCE_S + children.REAPED_WITHIN_S <= 3.5
+
+
+def test_a_command_that_is_ended_before_it_takes_over_the_signals_says_nothing(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = "import time; print('ready', flush=True); time.sleep(600)"
+    child = Child("simulator", [sys.executable, "manage.py", "shell", "--no-imports", "-c", waiting])
+    popen = children.subprocess.Popen
+    with monkeypatch.context() as patch:
+        patch.setattr(children.subprocess, "Popen", lambda *args, **how: popen(*args, **how, stdout=-1))
+        child.start()
+    assert child.process and child.process.stdout
+    try:
+        with child.process.stdout as said:
+            assert said.readline() == b"ready\n"
+        child.process.terminate()
+        assert child.process.wait(60) == 128 + signal.SIGTERM
+    finally:
+        child.kill_group()
+    assert capfd.readouterr().err == ""

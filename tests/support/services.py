@@ -8,7 +8,6 @@ temporary folder, on free ports, and end with the command.
 
 import contextlib
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -16,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 PATIENCE_S = 30
@@ -51,38 +51,95 @@ def find_program(name: str) -> str | None:
     return shutil.which(name, path=path)
 
 
-@contextlib.contextmanager
-def postgres(folder: Path) -> Iterator[str | None]:
-    """Run a private PostgreSQL; yield its URL, or None where it is not installed."""
-    initdb, server_program = find_program("initdb"), find_program("postgres")
-    if not (initdb and server_program):
-        yield None
-        return
-    # PostgreSQL refuses to run as root.
-    user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+@dataclass
+class Postgres:
+    """A private PostgreSQL: its folder, which holds `postgres` and a log, and the process while it runs."""
+
+    program: str
+    folder: Path
+    port: int
+    server: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"postgres://gatehouse@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        options = [
+            f"-cport={self.port}", "-clisten_addresses=127.0.0.1",
+            f"-cunix_socket_directories={self.folder / 'postgres'}",
+        ]  # fmt: skip
+        speed = ["-cfsync=off", "-csynchronous_commit=off", "-cfull_page_writes=off", "-cmax_connections=200"]
+        with (self.folder / "postgres.log").open("ab") as log:
+            self.server = subprocess.Popen(
+                [self.program, "-D", str(self.folder / "postgres"), *options, *speed], stdout=log, stderr=log,
+                cwd=self.folder, **_as_postgres(),
+            )  # fmt: skip
+        wait_for_port(self.port, self.server)
+        asked = [find_program("pg_isready") or "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        deadline = time.monotonic() + PATIENCE_S  # after a kill it listens before it has recovered
+        while subprocess.run(asked, check=False).returncode:
+            if time.monotonic() > deadline:
+                raise RuntimeError("PostgreSQL does not take connections")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End it, if it runs."""
+        if self.server is not None:
+            self.server.terminate()
+            self.server.wait(PATIENCE_S)
+
+    def kill(self) -> None:
+        """End it as `kill -9` does, and wait until what it had started has noticed and is gone too."""
+        assert self.server is not None
+        group = subprocess.run(
+            ["ps", "--ppid", str(self.server.pid), "-o", "pid="], capture_output=True, text=True, check=False
+        )
+        self.server.kill()
+        self.server.wait(PATIENCE_S)
+        deadline = time.monotonic() + PATIENCE_S
+        for pid in group.stdout.split():
+            while Path(f"/proc/{pid}").exists():
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"process {pid} of the server did not end")
+                time.sleep(0.05)
+
+
+def _as_postgres() -> dict[str, str]:
+    return {"user": "postgres"} if os.geteuid() == 0 else {}  # which refuses to run as root
+
+
+def make_postgres(folder: Path) -> Postgres | None:
+    """Make a private PostgreSQL in a folder; None where it is not installed."""
+    initdb, program = find_program("initdb"), find_program("postgres")
+    if not (initdb and program):
+        return None
     data = folder / "postgres"
     data.mkdir()
     if os.geteuid() == 0:
-        shutil.chown(data, user)
+        shutil.chown(data, "postgres")
         folder.chmod(0o755)
-    as_user = {"user": user} if os.geteuid() == 0 else {}
     subprocess.run(
         [initdb, "-D", str(data), "-U", "gatehouse", "-A", "trust", "-E", "UTF8", "--no-sync"],
-        check=True, stdout=subprocess.DEVNULL, cwd=folder, **as_user,
+        check=True, stdout=subprocess.DEVNULL, cwd=folder, **_as_postgres(),
     )  # fmt: skip
-    port = free_port()
-    options = [f"-cport={port}", "-clisten_addresses=127.0.0.1", f"-cunix_socket_directories={data}"]
-    speed = ["-cfsync=off", "-csynchronous_commit=off", "-cfull_page_writes=off", "-cmax_connections=200"]
-    with (folder / "postgres.log").open("wb") as log:
-        server = subprocess.Popen(
-            [server_program, "-D", str(data), *options, *speed], stdout=log, stderr=log, cwd=folder, **as_user
-        )
-        try:
-            wait_for_port(port, server)
-            yield f"postgres://gatehouse@127.0.0.1:{port}/postgres"
-        finally:
-            server.terminate()
-            server.wait(PATIENCE_S)
+    return Postgres(program, folder, free_port())
+
+
+@contextlib.contextmanager
+def postgres(folder: Path) -> Iterator[str | None]:
+    """Run a private PostgreSQL; yield its URL, or None where it is not installed."""
+    made = make_postgres(folder)
+    if made is None:
+        yield None
+        return
+    try:
+        made.start()
+        yield made.url
+    finally:
+        made.stop()
 
 
 @contextlib.contextmanager

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from portal.core import clock
 from portal.core.errors import NotAllowed
+from portal.core.models import AuditEvent
 from principals.actors import SYSTEM_ACTOR
-from principals.models import AgentSession, Cluster
-from principals.services import DeclaredSession
+from principals.models import Agent, AgentSession, Cluster
+from principals.services import DeclaredSession, register_agent, retire_agent
+from principals.services.agents import Registration
 from telemetry import services
 from telemetry.engine.slurm.records import JobRecord
 from telemetry.models import Job, PendingAttribution, RollupDay, RollupDirty
@@ -170,6 +172,74 @@ def test_a_session_is_a_sight_of_its_agent(cast: Any):
     assert before <= first <= clock.now()
     declare(cast.cluster, open_one)  # told again, it is seen again
     assert seen() > first
+
+
+def register(cast: Any, name: str, **fields: Any) -> Agent:
+    """An agent of the colleague, registered in the lab by its PI."""
+    given = {"harness": "codex", "purpose": "Folds.", "expires": clock.now() + timedelta(days=9)} | fields
+    return register_agent(
+        actor=factories.actor_of(cast.pi),
+        lab=cast.lab,
+        owner=cast.colleague,
+        registration=Registration(name=name, **given),
+    )
+
+
+def codex(**fields: Any) -> DeclaredSession:
+    return session(**{"login": "colleague", "harness": "codex", "ended": None} | fields)
+
+
+def test_a_session_that_goes_on_is_given_to_the_agent_registered_meanwhile(cast: Any):
+    ingest(cast.cluster, text(job_row(1, User="colleague")))
+    over = codex(host="login2", ended=SUBMIT + timedelta(hours=1))
+    shell = codex(host="login4", kind="interactive", harness="")
+    newest = {"started": SUBMIT - timedelta(minutes=1)}
+    declare(cast.cluster, codex(**newest), over, codex(host="login3"), codex(login="pi", host="login5"), shell)
+    services.catch_up(cluster=cast.cluster)
+    before = list(RollupDay.objects.order_by("pk").values())
+    agent = register(cast, "okafor-codex", hosts=["login1", "login2", "login4", "login5"])
+    assert [each.host for each in AgentSession.objects.filter(agent=agent)] == ["login1"]
+    assert Job.objects.get().session.agent == agent
+    assert AuditEvent.objects.get(verb="agent.register").payload["after"]["sessions_adopted"] == 1
+    # Who it was is no part of a rollup: nothing is to be computed anew.
+    assert not RollupDirty.objects.exists() and list(RollupDay.objects.order_by("pk").values()) == before
+    told = declare(cast.cluster, over, codex(**newest, ended=SUBMIT + timedelta(hours=2))).outcomes
+    assert [(each.outcome, each.agent, each.unregistered) for each in told] == [
+        ("unchanged", None, "declared_before"), ("changed", agent.name, ""),
+    ]  # fmt: skip
+
+
+def test_of_two_agents_that_would_fit_the_first_registered_keeps_the_session(cast: Any):
+    declare(cast.cluster, codex())
+    first, second = register(cast, "okafor-first"), register(cast, "okafor-second")
+    assert AgentSession.objects.get().agent == first
+    declare(cast.cluster, codex(host="login2"))  # of both: of neither
+    retire_agent(actor=factories.actor_of(cast.pi), agent=first, reason="done")
+    told = declare(cast.cluster, codex(host="login2")).outcomes[0]
+    assert (told.agent, told.unregistered) == (None, "declared_before")  # it may be the retired one's that goes on
+    register(cast, "okafor-third", harness="aider")
+    assert AgentSession.objects.get(host="login2").agent is None
+    assert declare(cast.cluster, codex(host="login3")).outcomes[0].agent == second.name
+
+
+def test_a_session_that_was_open_at_a_registration_is_tied_when_it_is_told_again(cast: Any):
+    """Of a registration at the same moment as the declaration, and of one before sessions were adopted."""
+    declare(cast.cluster, codex())
+    agent = factories.make_agent(cast.lab, cast.colleague, "okafor-codex", harness="codex")
+    (told,) = declare(cast.cluster, codex()).outcomes
+    assert (told.outcome, told.agent, told.unregistered) == ("changed", agent.name, "")
+    assert AgentSession.objects.get().agent == agent
+    agent.refresh_from_db()
+    assert agent.last_seen is not None
+    assert declare(cast.cluster, codex()).outcomes[0].outcome == "unchanged"
+
+
+def test_a_registration_that_fails_adopts_nothing(cast: Any, monkeypatch: pytest.MonkeyPatch):
+    declare(cast.cluster, codex())
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr("principals.services.agents.place_hold", lambda **_: 1 / 0)
+        register(cast, "okafor-codex")
+    assert AgentSession.objects.get().agent is None and not AuditEvent.objects.filter(verb="agent.register").exists()
 
 
 def test_it_validates_who_may_feed(cluster: Cluster):

@@ -133,6 +133,54 @@ def test_a_queue_that_is_none_spoils_the_look_alone(cluster: Cluster, fake: Fake
     assert "Trying again." in " ".join(read_with(cluster, fake(squeue=f"printf '{printed}'")))
 
 
+@pytest.mark.parametrize("command", ["squeue", "sacct"])
+def test_an_empty_answer_with_a_warning_beside_it_empties_nothing(
+    cluster: Cluster, fake: Fake, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "rows").write_bytes(text(job_row(7, State="RUNNING", End="Unknown")))
+    told = {"squeue": "echo '7|RUNNING|0|'", "sacct": f"cat {tmp_path}/rows"}
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=fake(**told))
+    assert (reader.look(), reader.unsettled) == (1, {})
+    reader.source = fake(**told | {command: "echo 'slurm_load: warning: still starting' >&2"})  # and ends well
+    ask = reader.look if command == "squeue" else reader.sweep
+    with pytest.raises(DomainError, match="still starting"):
+        ask()
+    assert set(reader.queue) == {7} and SlurmReader.objects.get().swept_until is None
+    assert Job.objects.get().state == "RUNNING"
+
+
+def test_a_controller_that_came_back_from_an_older_state_ends_no_job(
+    cluster: Cluster, fake: Fake, tmp_path: Path
+) -> None:
+    (tmp_path / "rows").write_bytes(text(job_row(7, State="RUNNING", End="Unknown")))
+    told = {"squeue": "echo '7|RUNNING|0|'", "sacct": f"cat {tmp_path}/rows"}
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=fake(**told))
+    reader.look()
+    reader.source = fake(**told | {"squeue": ""})  # its state is of before the job
+    assert [reader.look() for _ in range(3)] == [1, 1, 1]
+    assert (Job.objects.get().state, set(reader.unsettled)) == ("RUNNING", {7}), "accounting has not said that it ended"
+    reader.source = fake(**told)
+    reader.look()
+    assert (Job.objects.get().state, reader.unsettled) == ("RUNNING", {})
+
+
+def test_an_id_that_slurm_gives_out_again_is_another_job_and_ends_the_first_as_accounting_says(
+    cluster: Cluster, fake: Fake, tmp_path: Path
+) -> None:
+    first = job_row(7, State="RUNNING", End="Unknown")
+    (tmp_path / "rows").write_bytes(text(first))
+    told = {"squeue": "echo '7|RUNNING|0|'", "sacct": f"cat {tmp_path}/rows"}
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=fake(**told))
+    reader.look()
+    again = {"Submit": "2026-07-03T10:00:00", "Eligible": "2026-07-03T10:00:00", "User": "bob"}
+    waits = job_row(7, State="PENDING", Start="Unknown", End="Unknown", Elapsed="00:00:00", **again)
+    (tmp_path / "rows").write_bytes(text(job_row(7), waits))
+    reader.source = fake(**told | {"squeue": "echo '7|PENDING|0|'"})
+    reader.look()
+    jobs = Job.objects.order_by("submit").values_list("cluster_user__login", "state")
+    assert list(jobs) == [("ada", "COMPLETED"), ("bob", "PENDING")]
+
+
 def test_accounting_with_other_columns_is_refused_and_binary_data_set_aside(cluster: Cluster, fake: Fake) -> None:
     said = read_with(cluster, fake(squeue="echo '7|RUNNING|0|'", sacct="printf 'A|B\\n1|2\\n'"))
     assert "Trying again." in said[1]

@@ -1,18 +1,27 @@
 """`manage.py usage` prints what XDMoD counts on its own reference log."""
 
 import json
+from collections import Counter
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
+from django.db.models import Sum
 
+from portal.celery import app as celery_app
+from portal.core import clock
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry import services as telemetry_services
-from telemetry.models import RollupDirty
+from telemetry import tasks
+from telemetry.engine.slurm.records import JobRecord
+from telemetry.engine.slurm.xdmod_text import XdmodReader
+from telemetry.models import RollupDay, RollupDirty
 from tests import factories
-from tests.conftest import SHARED_DATA
+from tests.conftest import SHARED_DATA, Api
 from tests.telemetry.job_rows import DAY_0, make_job
 
 pytestmark = pytest.mark.django_db
@@ -28,12 +37,89 @@ def usage(*options: str) -> dict[str, Any]:
     return json.loads(out.getvalue())
 
 
-@pytest.fixture
-def phillips(db: None) -> Cluster:
+LOG = SHARED_DATA / "xdmod" / "phillips.log"
+
+
+def by_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    call_command("ingest_jobs", str(LOG), cluster="phillips", format="xdmod")
+
+
+def by_records(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = factories.make_cluster("phillips")
-    with (SHARED_DATA / "xdmod" / "phillips.log").open("rb") as stream:
-        telemetry_services.ingest_file(actor=SYSTEM_ACTOR, cluster=cluster, stream=stream, format="xdmod")
-    return cluster
+    with LOG.open("rb") as stream:
+        records = [each for each in XdmodReader(stream, now_s=clock.now_s()) if isinstance(each, JobRecord)]
+    telemetry_services.ingest_records(actor=SYSTEM_ACTOR, cluster=cluster, records=records, source="test")
+
+
+def post(body: bytes, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Post a body to the API; return what the worker is told to do."""
+    told: list[int] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks.run_ingest_batch, "delay", told.append)
+        patch.setattr(transaction, "on_commit", lambda call, **_: call())
+        address = "/api/v1/ingest/jobs?cluster=phillips&format=xdmod"
+        answer = Api(factories.make_service_token()).client.post(address, body, content_type="text/plain")
+    assert answer.status_code == 202, answer.content
+    return told[0]
+
+
+def by_the_api_and_the_workers_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The task as Celery runs it: found by its name, its argument through JSON.
+    (given,) = json.loads(json.dumps([post(LOG.read_bytes(), monkeypatch)]))
+    assert celery_app.tasks[tasks.run_ingest_batch.name].apply((given,)).successful()
+
+
+def by_the_api_in_parts_that_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = LOG.read_bytes().splitlines(keepends=True)
+    for first in (3000, 0, 1500, 2200):  # the last part first, and the seams twice
+        body = b"".join(lines[first : first + 1700])
+        assert telemetry_services.run_batch(post(body, monkeypatch))
+
+
+PATHS = (by_command, by_records, by_the_api_and_the_workers_task, by_the_api_in_parts_that_overlap)
+
+
+@pytest.fixture(params=PATHS, ids=lambda path: path.__name__)
+def phillips(request: Any, db: None, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """The reference log, come in by each of the ways that there are."""
+    request.param(monkeypatch)
+    return Cluster.objects.get(name="phillips")
+
+
+def reckon() -> dict[str, Counter[str]]:
+    """Core-seconds and jobs by queue, QoS and UTC day, from the log's own columns and nothing of ours."""
+    sums: dict[str, Counter[str]] = {name: Counter() for name in ("day", "partition", "qos", "jobs")}
+    for line in LOG.read_text().splitlines():
+        part = line.split("|")
+        if part[24] == "None assigned":  # which XDMoD leaves out
+            continue
+        start, end = (datetime.fromisoformat(text).replace(tzinfo=UTC) for text in part[12:14])
+        cores = int(part[18])
+        sums["partition"][part[3]] += cores * int((end - start).total_seconds())
+        sums["qos"][part[4]] += cores * int((end - start).total_seconds())
+        sums["jobs"][part[3]] += 1
+        while start < end:
+            midnight = min(end, datetime(start.year, start.month, start.day, tzinfo=UTC) + timedelta(days=1))
+            sums["day"][start.date().isoformat()] += cores * int((midnight - start).total_seconds())
+            start = midnight
+    return sums
+
+
+@pytest.mark.shared_data
+def test_the_reference_log_gives_its_hours_by_day_queue_and_qos(phillips: Cluster) -> None:
+    rows = RollupDay.objects.filter(cluster=phillips).order_by()
+
+    def by(name: str, of: str = "core_s") -> dict[str, int]:
+        found = rows.values_list(name).annotate(sum=Sum(of))
+        return {str(key): number for key, number in found if number}
+
+    expected = reckon()
+    assert len(expected["day"]) == 11
+    assert {name: by(name) for name in ("day", "partition", "qos")} == {
+        name: dict(expected[name]) for name in ("day", "partition", "qos")
+    }
+    assert by("partition", "ended") == dict(expected["jobs"])
+    assert by("partition", "submissions") == {"black": 4238, "crumpet": 34, "focaccia": 13}
 
 
 @pytest.mark.shared_data

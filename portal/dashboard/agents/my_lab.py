@@ -24,11 +24,13 @@ from portal.dashboard.agents.forms import RegisterForm
 from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
 from portal.dashboard.agents.preview import preview_of
 from portal.dashboard.formats import date_range, day, money
+from portal.dashboard.gpu_use import gpu_panel
 from principals import permissions, selectors
 from principals import services as principal_services
 from principals.actors import Actor
-from principals.models import Agent, AgentSession, Lab, LabMembership
+from principals.models import Agent, AgentSession, Hold, Lab, LabMembership
 from principals.web import PageRequest, add_refusal, page
+from telemetry.figures import Readings
 
 PRICES = "{} a core-hour, {} a GPU-hour"
 NEXT_STEPS = [
@@ -111,6 +113,7 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "lessons": lessons_to_approve(actor).filter(lab=lab) if manages else [],
         "manages": manages,
         "figures": found,
+        "gpu_use": gpu_panel(Readings(found.scope)) if found else None,
         "strangers": unregistered_sessions(actor, lab),
         "agent_count": lab.agents.exclude(status=Agent.Status.RETIRED).count(),
         "trial_budget": policy_selectors.trial_budget(request.user, lab),
@@ -162,12 +165,12 @@ def costs(request: PageRequest, lab: str) -> HttpResponseBase:
 def todo(lab: Lab) -> list[dict[str, Any]]:
     """Return what waits for a lab's PI or manager: approvals, agents held for the AUP, idle and ending ones."""
     waiting = []
-    agents = lab.agents.exclude(status=Agent.Status.RETIRED).select_related("owner")
-    now = clock.now()
+    agents = list(lab.agents.exclude(status=Agent.Status.RETIRED).select_related("owner").prefetch_related("approvals"))
+    holds, now = selectors.holds_on_agents(agents), clock.now()
     for agent in agents:
         if agent.status == Agent.Status.REQUESTED and "lab" in selectors.approvals_missing(agent):
             waiting.append({"kind": "approve", "agent": agent})
-        elif selectors.holds_on_agent(agent).filter(kind="aup").exists():
+        elif any(hold.kind == Hold.Kind.AUP for hold in holds[agent.pk]):
             waiting.append({"kind": "aup", "agent": agent})
         elif agent.expires < now + ENDS_WITHIN:
             waiting.append({"kind": "ends", "agent": agent})

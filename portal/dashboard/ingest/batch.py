@@ -1,8 +1,10 @@
 """One batch: how far it is, what became of each of its records, and those that were refused."""
 
+from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
 
 from portal.core import clock, exports
 from portal.dashboard.ingest.health import ROW_COLUMNS, quarantine_records
@@ -27,8 +29,7 @@ OUTCOMES = (
 def ingest_batch(request: PageRequest, public_id: str) -> HttpResponseBase:
     """Show one batch; while it runs, the page asks for its progress again every two seconds."""
     permissions.require(request.actor, "ingest.look", remedy="Research-computing staff and auditors see the ingest.")
-    visible = IngestBatch.objects.visible_to(request.actor).select_related("cluster")
-    batch = get_object_or_404(visible, public_id=public_id)
+    batch = _find(request, public_id)
     rows = batch.quarantined.select_related("batch").order_by("line", "pk")
     if reason := request.GET.get("reason"):
         rows = rows.filter(reason=reason)
@@ -39,6 +40,24 @@ def ingest_batch(request: PageRequest, public_id: str) -> HttpResponseBase:
         "outcomes": [(words, getattr(batch, name), note) for name, words, note in OUTCOMES],
         "page": Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page")),
         "reasons": services.count_reasons(batch) if batch.rejected_rows else {}, "reason": reason or "",
+        "retry_rows": services.can_retry(batch) if permissions.can(request.actor, "ingest.retry") else 0,
         "took_s": ((batch.finished or clock.now()) - batch.started).total_seconds() if batch.started else None,
     }  # fmt: skip
     return render(request, "ingest/batch.html", context)
+
+
+@require_POST
+@page
+def retry_ingest_batch(request: PageRequest, public_id: str) -> HttpResponseBase:
+    """Send what a batch refused, or what is left of one that failed, on its way again."""
+    permissions.require(request.actor, "ingest.retry", remedy="Research-computing staff do this.")
+    batch = _find(request, public_id)
+    again = services.retry_batch(actor=request.actor, batch=batch)
+    words = "It goes on where it was." if again == batch else "What was refused is tried again, here."
+    messages.success(request, words)
+    return redirect(again)
+
+
+def _find(request: PageRequest, public_id: str) -> IngestBatch:
+    visible = IngestBatch.objects.visible_to(request.actor).select_related("cluster")
+    return get_object_or_404(visible, public_id=public_id)

@@ -8,4 +8,5 @@ urlpatterns = [
     path("ingest/", health.ingest_health, name="ingest-health"),
     path("ingest/expected/", health.expect_source, name="ingest-expect"),
     path("ingest/batches/<uuid:public_id>/", batch.ingest_batch, name="ingest-batch"),
+    path("ingest/batches/<uuid:public_id>/retry/", batch.retry_ingest_batch, name="ingest-retry"),
 ]

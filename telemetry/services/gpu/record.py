@@ -14,10 +14,10 @@ from principals.actors import Actor
 from principals.models import Cluster
 from telemetry import permissions
 from telemetry.engine import gpu_use
-from telemetry.engine.gpu_use import GpuReading
+from telemetry.engine.gpu_use import CLOCKS_DIFFER_S, GpuReading
 from telemetry.engine.redaction import is_secretless
 from telemetry.models import IngestBatch, JobGpu
-from telemetry.services.gpu.jobs import CLOCKS_DIFFER_S, JobFinder, reading_of, sum_up_jobs
+from telemetry.services.gpu.jobs import JobFinder, reading_of, sum_up_jobs
 from telemetry.services.sources import note_source
 
 SLICE: Final = 500  # readings of one transaction
@@ -98,7 +98,7 @@ class _Slice:
         self.changed: dict[int, JobGpu] = {}
 
     def store(self) -> list[GpuOutcome]:
-        """Judge the readings in their order, then write: at most seven queries, whatever their number."""
+        """Judge the readings in their order, then write: at most eight queries, whatever their number."""
         results = [self._judge(reading, job) for reading, job in zip(self.readings, self.jobs, strict=True)]
         JobGpu.objects.bulk_create(self.new, batch_size=SLICE)
         JobGpu.objects.bulk_update(self.changed.values(), _WRITTEN)

@@ -3,6 +3,7 @@
 from telemetry.services.ingest.files import ingest_file, ingest_records
 from telemetry.services.ingest.mistyped import feed_cluster, require_cluster, withdraw_cluster, withdraw_mistyped
 from telemetry.services.ingest.quarantine import count_reasons, describe_others
+from telemetry.services.ingest.retrying import can_retry, retry_batch
 from telemetry.services.ingest.running import Progress
 from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.ingest.uploads import accept_upload, run_batch, sweep
@@ -11,12 +12,14 @@ __all__ = [
     "Progress",
     "RecordStream",
     "accept_upload",
+    "can_retry",
     "count_reasons",
     "describe_others",
     "feed_cluster",
     "ingest_file",
     "ingest_records",
     "require_cluster",
+    "retry_batch",
     "run_batch",
     "sweep",
     "withdraw_cluster",

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from portal.core import clock
 from portal.core.live import News
 from principals.models import Cluster, Lab
 from telemetry.engine.slurm.records import JobRecord
@@ -74,7 +75,7 @@ def _payload(cluster: Cluster, change: JobChange, lab: str) -> JobNews:
         job_id=record.job_id[:64],
         raw_id=record.raw_job_id,
         cluster=cluster.name,
-        submit=datetime.fromtimestamp(record.submit_s, UTC).isoformat(),
+        submit=clock.written(datetime.fromtimestamp(record.submit_s, UTC)),
         state=record.state,
         old_state=change.old_state,
         reason=record.reason[:100],

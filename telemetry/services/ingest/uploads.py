@@ -56,13 +56,23 @@ def accept_upload(
             cluster=cluster, format=format, source=source[:64], name=name[:200], digest=digest, line=1,
             sender_kind=actor.ref.kind, sender_id=actor.ref.id, sent_by=actor.ref.label, bytes_total=len(body),
         )  # fmt: skip
-        pieces = (body[start : start + PIECE_BYTES] for start in range(0, len(body), PIECE_BYTES))
-        IngestPayload.objects.bulk_create(
-            (IngestPayload(batch=batch, number=number, data=data) for number, data in enumerate(pieces)), batch_size=8
-        )
+        store_body(batch, body)
         # A broker that is down loses a hint, not the work: the sweep finds the row.
-        transaction.on_commit(partial(tasks.run_ingest_batch.delay, batch.pk), robust=True)
+        transaction.on_commit(partial(hint_at, batch.pk), robust=True)
     return batch
+
+
+def store_body(batch: IngestBatch, body: bytes) -> None:
+    """Store a body in pieces for a worker on any host to read. Call it in the transaction that makes the batch."""
+    pieces = (body[start : start + PIECE_BYTES] for start in range(0, len(body), PIECE_BYTES))
+    IngestPayload.objects.bulk_create(
+        (IngestPayload(batch=batch, number=number, data=data) for number, data in enumerate(pieces)), batch_size=8
+    )
+
+
+def hint_at(batch_id: int) -> None:
+    """Tell a worker that a batch is queued."""
+    tasks.run_ingest_batch.delay(batch_id)
 
 
 def _require_text(body: bytes) -> None:
@@ -95,7 +105,8 @@ def run_batch(batch_id: int) -> bool:
     try:
         run_feed(feed, read_chunks(batch, stream_payload(batch), now_s=clock.now_s()), ref)
     except FormatError as error:
-        return batches.fail_batch(batch, feed.lease, ref, str(error))
+        # Lines that were set aside before stand nowhere else.
+        return batches.fail_batch(batch, feed.lease, ref, str(error), keep=bool(batch.header))
     except Stopping:
         batches.release_lease(batch, feed.lease)
         return False
