@@ -4,6 +4,7 @@ from telemetry.models.gpu import JobGpu, JobGpuUse
 from telemetry.models.gpu_rollups import RollupGpu, RollupGpuDirty
 from telemetry.models.ingest import (
     IngestBatch,
+    IngestGap,
     IngestPayload,
     IngestSource,
     QuarantinedRow,
@@ -25,6 +26,7 @@ __all__ = [
     "Actor",
     "DataGeneration",
     "IngestBatch",
+    "IngestGap",
     "IngestPayload",
     "IngestSource",
     "InventoryReading",

@@ -157,6 +157,21 @@ class IngestSource(models.Model):
         return f"{self.name} ({self.kind})"
 
 
+class IngestGap(models.Model):
+    """A silence of a source, longer than it is expected to be: from its last word to the next."""
+
+    source = models.ForeignKey(IngestSource, on_delete=models.CASCADE, related_name="gaps")
+    since = models.DateTimeField()
+    until = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["source", "since"], name="telemetry_ingestgap_since")]
+        indexes = [models.Index(fields=["until"], name="telemetry_ingestgap_until")]
+
+    def __str__(self) -> str:
+        return f"silent from {self.since} to {self.until}"
+
+
 class SlurmReader(models.Model):
     """How far the reader of a cluster is: one row a cluster, written by whoever holds its lease."""
 
@@ -165,6 +180,7 @@ class SlurmReader(models.Model):
     swept_until = models.DateTimeField(null=True, blank=True)  # accounting is read up to here
     deep_swept = models.DateTimeField(null=True, blank=True)  # two days back, last
     unsettled = models.PositiveIntegerField(default=0)  # jobs of which accounting does not know yet what the queue says
+    given_up = models.PositiveIntegerField(default=0)  # jobs of which accounting never knew, since `counted`
     calls = models.BigIntegerField(default=0)  # asked of slurmctld and slurmdbd, since `counted`
     busy_s = models.FloatField(default=0.0)  # how long they took to answer
     counted = models.DateTimeField(default=clock.now)

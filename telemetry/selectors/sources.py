@@ -1,6 +1,7 @@
 """How each source of telemetry does: its state, its lag, and what came of what it sent."""
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -10,12 +11,21 @@ from django.db.models import Count, Q, QuerySet, Sum
 from portal.core import clock
 from principals.actors import Actor
 from principals.models import Cluster
-from telemetry.models import IngestBatch, IngestSource, InventoryReading, QuarantinedRow, RollupDirty, SlurmReader
+from telemetry.models import (
+    IngestBatch,
+    IngestGap,
+    IngestSource,
+    InventoryReading,
+    QuarantinedRow,
+    RollupDirty,
+    SlurmReader,
+)
 
 # A source is late after this many of the intervals it is expected at, and down after that many.
 LATE_AFTER: Final = 2
 DOWN_AFTER: Final = 10
 RECENT: Final = timedelta(days=1)
+GAPS_SHOWN: Final = timedelta(days=7)
 
 
 class SourceState(StrEnum):
@@ -39,6 +49,9 @@ class Source:
     lag_s: int | None = None
     expected_every_s: int | None = None
     last_received: datetime | None = None
+    records_an_hour: float = 0.0  # taken from batches that began in the last day
+    gaps: int = 0  # silences that ended in the last week, and how long they were together
+    silent_s: int = 0
 
 
 def state_of(age_s: int | None, expected_every_s: int | None) -> SourceState:
@@ -51,9 +64,16 @@ def state_of(age_s: int | None, expected_every_s: int | None) -> SourceState:
 
 
 def sources() -> list[Source]:
-    """Return every source by cluster and kind, and the kinds a cluster has no source for: two queries."""
+    """Return every source by cluster and kind, and the kinds a cluster has no source for: four queries."""
     now = clock.now()
-    known = [_source(row, now) for row in IngestSource.objects.select_related("cluster").order_by("name")]
+    rates, gaps = _rates(now), _gaps(now)
+    known = [
+        replace(
+            _source(row, now), records_an_hour=rates.get((row.cluster_id, row.kind, row.name), 0.0),
+            gaps=len(gaps[row.pk]), silent_s=sum(gaps[row.pk]),
+        )
+        for row in IngestSource.objects.select_related("cluster").order_by("name")
+    ]  # fmt: skip
     heard = {(source.cluster, source.kind) for source in known}
     missing = [
         Source(cluster.name, kind, "", SourceState.NOT_CONFIGURED)
@@ -62,6 +82,23 @@ def sources() -> list[Source]:
         if (cluster.name, kind) not in heard
     ]
     return sorted(known + missing, key=lambda one: (one.cluster, IngestBatch.Kind.values.index(one.kind), one.name))
+
+
+def _rates(now: datetime) -> dict[tuple[int, str, str], float]:
+    """Return how many records an hour were taken from each cluster, kind and source in the last day."""
+    batches = IngestBatch.objects.filter(created__gte=now - RECENT).order_by()
+    taken = batches.values_list("cluster_id", "kind", "source").annotate(
+        taken=Sum("created_rows") + Sum("updated_rows")
+    )  # fmt: skip
+    return {(cluster, kind, source): number / (RECENT / timedelta(hours=1)) for cluster, kind, source, number in taken}
+
+
+def _gaps(now: datetime) -> dict[int, list[int]]:
+    """Return the seconds of each source's silences that ended in the last week."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for gap in IngestGap.objects.filter(until__gte=now - GAPS_SHOWN):
+        found[gap.source_id].append(int((gap.until - gap.since).total_seconds()))
+    return found
 
 
 def readers() -> QuerySet[SlurmReader]:

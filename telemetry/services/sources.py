@@ -11,7 +11,8 @@ from portal.core.errors import Invalid
 from principals import permissions
 from principals.actors import Actor
 from principals.models import Cluster
-from telemetry.models import IngestSource
+from telemetry.models import IngestGap, IngestSource
+from telemetry.selectors.sources import SourceState, state_of
 
 LONGEST_EXPECTED_S: Final = 31 * 86_400  # a source that comes less often than each month is never late
 
@@ -26,13 +27,24 @@ def note_source(*, cluster: Cluster, name: str, kind: str, newest: datetime | No
 
     `kind` is one of `IngestBatch.Kind`; `newest` the newest instant that any of its records speaks of.
     """
-    heard: dict[str, Any] = {"last_received": clock.now()}
+    now = clock.now()
+    heard: dict[str, Any] = {"last_received": now}
     if newest is not None:
         heard["last_record_at"] = Case(When(last_record_at__gt=newest, then=F("last_record_at")), default=newest)
     known = IngestSource.objects.filter(cluster=cluster, name=name[:64], kind=kind)
+    _note_gap(known.first(), now)
     if not known.update(**heard):
         IngestSource.objects.get_or_create(cluster=cluster, name=name[:64], kind=kind)
         known.update(**heard)
+
+
+def _note_gap(source: IngestSource | None, now: datetime) -> None:
+    """Note the silence that ends now, where it was longer than the source may be silent."""
+    if source is None or not source.expected_every_s or source.last_received is None:
+        return
+    if state_of(int((now - source.last_received).total_seconds()), source.expected_every_s) != SourceState.CURRENT:
+        gap = IngestGap(source=source, since=source.last_received, until=now)
+        IngestGap.objects.bulk_create([gap], ignore_conflicts=True)  # two may hear it at once
 
 
 def expect_source(*, actor: Actor, source: IngestSource, every_s: int | None) -> IngestSource:

@@ -9,10 +9,19 @@ from portal.core import audit, clock
 from portal.core.actors import SYSTEM
 from portal.core.errors import Invalid, NotAllowed
 from portal.core.models import AuditEvent
+from portal.dashboard.formats import duration
 from principals.actors import SYSTEM_ACTOR
 from principals.models import ClusterUser
 from principals.permissions import actor_for_user
-from telemetry.models import IngestBatch, IngestSource, InventoryReading, QuarantinedRow, SchedulerCalls, SlurmReader
+from telemetry.models import (
+    IngestBatch,
+    IngestGap,
+    IngestSource,
+    InventoryReading,
+    QuarantinedRow,
+    SchedulerCalls,
+    SlurmReader,
+)
 from telemetry.selectors.sources import SourceState, state_of
 from telemetry.services import expect_source
 from tests.conftest import Cast, sign_in
@@ -58,7 +67,12 @@ def test_every_source_has_a_row_and_a_kind_without_one_too(cast: Cast) -> None:
             cluster=cast.cluster, name=name, kind="jobs", expected_every_s=60,
             last_received=now - timedelta(seconds=age), last_record_at=now - timedelta(seconds=age + 7),
         )  # fmt: skip
-    rows = sign_in(cast.staff).get("/ingest/").context["sources"]
+    spool = IngestSource.objects.get(name="spool")
+    IngestGap.objects.create(source=spool, since=now - timedelta(hours=9), until=now - timedelta(hours=2))
+    response = sign_in(cast.staff).get("/ingest/")
+    rows = response.context["sources"]
+    assert [(row.gaps, row.silent_s) for row in rows[:2]] == [(0, 0), (1, 7 * 3600)]
+    assert f'1<span class="sub">{duration(7 * 3600)}</span>' in response.content.decode()
     assert [(row.name, row.kind, str(row.state)) for row in rows] == [
         ("reader", "jobs", "current"), ("spool", "jobs", "down"),
         ("", "sessions", "not_configured"), ("", "findings", "not_configured"), ("", "gpu", "not_configured"),

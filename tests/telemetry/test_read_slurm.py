@@ -77,6 +77,7 @@ def test_what_accounting_never_knows_is_not_asked_for_ever(
     reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands)
     (tmp_path / "queue").write_text("7|RUNNING|0|\n")
     assert [reader.look() for _ in range(6)] == [1, 1, 1, 1, 0, 0]
+    assert SlurmReader.objects.get().given_up == 1
 
 
 def test_many_jobs_are_asked_about_in_parts(cluster: Cluster, commands: Commands, tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from telemetry.selectors import scheduler, sources
 BATCHES = 20
 ROWS = 20
 MOST_EXPORTED = 100_000
-SOURCE_COLUMNS = ("cluster", "kind", "name", "state", "last_received", "age_s", "lag_s", "expected_every_s")
+SOURCE_COLUMNS = ("cluster", "kind", "name", "state", "last_received", "age_s", "lag_s", "expected_every_s",
+                  "records_an_hour", "gaps", "silent_s")  # fmt: skip
 BATCH_COLUMNS = (
     "public_id", "kind", "cluster", "source", "name", "format", "sent_by", "state", "error", "created", "started",
     "finished", "created_rows", "updated_rows", "duplicate_rows", "late_rows", "rejected_rows", "step_rows",

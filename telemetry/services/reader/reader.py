@@ -32,7 +32,7 @@ DEEP: Final = timedelta(hours=48)
 PATIENCE: Final = 60  # looks; what accounting does not know by then, a sweep will find or nobody
 SILENCE: Final = timedelta(hours=1)
 PROBLEM_KEPT: Final = 300  # letters, of `SlurmReader.problem`
-NOTED: Final = ("calls", "busy_s", "counted", "unsettled", "problem", "looked", "swept_until", "deep_swept")
+NOTED: Final = ("calls", "given_up", "busy_s", "counted", "unsettled", "problem", "looked", "swept_until", "deep_swept")
 KNOWN: Final = timedelta(days=7)  # of these the jobs that are stored as active are asked about after a start
 
 
@@ -83,7 +83,9 @@ class Reader:
             states = self._store(self.source.account_for(part, now_s=clock.now_s()))
             for job in set(part) - find_unsettled(set(part), queue, states):
                 del self.unsettled[job]
-        self.unsettled = {job: tries + 1 for job, tries in self.unsettled.items() if tries < PATIENCE}
+        asked_on = {job: tries + 1 for job, tries in self.unsettled.items() if tries < PATIENCE}
+        self.row.given_up += len(self.unsettled) - len(asked_on)
+        self.unsettled = asked_on
         self.stream.keep()
         note_source(cluster=self.cluster, name=SOURCE, kind=IngestBatch.Kind.JOBS)  # also where nothing changed
         self._note(looked=clock.now())
@@ -101,7 +103,7 @@ class Reader:
             self._sweep_slice(start, end, now)
             self._note(swept_until=max(end, since))
         if row.deep_swept is None or not timedelta(0) <= now - row.deep_swept <= DEEP_EVERY:
-            row.calls, row.busy_s, row.counted = 0, 0.0, now  # counted a day at a time
+            row.calls, row.busy_s, row.given_up, row.counted = 0, 0.0, 0, now  # counted a day at a time
             for start, end in _slices(now - DEEP, since - OVERLAP):
                 self._sweep_slice(start, end, now)
             self._note(deep_swept=now)
