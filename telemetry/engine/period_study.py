@@ -13,6 +13,7 @@ from telemetry.engine.cancellations import Cancellations, Pause
 from telemetry.engine.iteration import WITHIN_MINUTES
 from telemetry.engine.job_outcomes import bucket, wait, with_outcome
 from telemetry.engine.likeness import Alike, Likeness
+from telemetry.engine.out_of_memory import MemoryAgain, OutOfMemory
 from telemetry.engine.resubmissions import Gaps, Resubmissions
 from telemetry.engine.similarity_columns import key_columns
 from telemetry.engine.tallies import Tally
@@ -23,7 +24,8 @@ _INT: Final = pl.Int64()
 _TEXT: Final = pl.String()
 SCHEMA: Final[dict[str, pl.DataType]] = {
     "user": _INT, "actor": _TEXT, "state": _TEXT, "submit_s": _INT, "start_s": _INT, "end_s": _INT, "restarts": _INT,
-    "array_tasks": _INT, "job_name": _TEXT, "work_dir": _TEXT, "submit_line": _TEXT,
+    "array_tasks": _INT, "job_name": _TEXT, "work_dir": _TEXT, "submit_line": _TEXT, "harness": _TEXT,
+    "mem_bytes": _INT,
 }  # fmt: skip
 
 
@@ -44,6 +46,7 @@ class Study:
     gaps: tuple[Gaps, ...]
     pauses: tuple[Pause, ...]
     waits: dict[str, Waits]
+    out_of_memory: tuple[MemoryAgain, ...] = ()
 
 
 class PeriodStudy:
@@ -52,7 +55,8 @@ class PeriodStudy:
 
     def __init__(self, lo: int, hi: int) -> None:
         self._lo, self._hi, self._submitted, self._any = lo, hi, 0, False
-        self._likeness, self._resubmissions, self._cancellations = Likeness(), Resubmissions(), Cancellations()
+        self._likeness, self._resubmissions = Likeness(), Resubmissions(with_memory=True)
+        self._cancellations, self._out_of_memory = Cancellations(), OutOfMemory()
         self._waits = Tally(("bucket", "actor"), {"jobs": "sum"})
 
     def add(self, jobs: pl.DataFrame) -> None:
@@ -67,6 +71,8 @@ class PeriodStudy:
         self._cancellations.add(told)
         here = pl.when(self._within("end_s")).then("outcome").otherwise(pl.lit("elsewhere")).alias("outcome")
         self._resubmissions.add(told.with_columns(here), keys["script"])
+        ended = jobs.select(self._within("end_s"))["end_s"]
+        self._out_of_memory.add(jobs.filter(ended), keys["script"].filter(ended))
         ran = jobs.filter(self._within("end_s") & pl.col("start_s").is_not_null())
         self._waits.add(ran.group_by(bucket(wait()), "actor").agg(pl.col("array_tasks").sum().alias("jobs")))
 
@@ -83,6 +89,7 @@ class PeriodStudy:
             tuple(self._resubmissions.gaps()),
             tuple(self._cancellations.pauses(lo=self._lo, hi=self._hi)),
             waits,
+            tuple(self._out_of_memory.again(self._resubmissions.submitted)),
         )
 
     def _within(self, name: str) -> pl.Expr:

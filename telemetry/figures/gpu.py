@@ -17,7 +17,7 @@ _FITS = {one.value: str(one.label) for one in JobGpuUse.Fit}
 _SHARES = tuple(Column(key, label, Unit.SHARE) for key, label in _QUADRANTS.items())
 
 
-def _coverage(whole: GpuSum) -> str:
+def coverage(whole: GpuSum) -> str:
     """Say how many of the jobs were measured, and of how many memory is a peak."""
     said = f"Measured: {whole.measured_jobs:,} of {whole.jobs:,} jobs."
     if whole.peaks:
@@ -39,7 +39,7 @@ def _quadrants(readings: Readings) -> Measured:
     rows = [Row(key, label, (split.share(key), *counts(key)), {"gpu_use": key}) for key, label in _QUADRANTS.items()]
     rows.append(Row(UNMEASURED, "Not measured", (None, *counts("")), {"gpu_use": UNMEASURED}))
     unknown = ratio(split.of(actor=Actor.UNKNOWN).measured_jobs, whole.measured_jobs)
-    return Measured(split.partly_unused_share, columns, tuple(rows), unknown, _coverage(whole))
+    return Measured(split.partly_unused_share, columns, tuple(rows), unknown, coverage(whole))
 
 
 def _by_actor(readings: Readings) -> Measured:
@@ -55,7 +55,7 @@ def _by_actor(readings: Readings) -> Measured:
         rows.append(Row(actor, label, (*shares, own.measured_jobs, own.unmeasured_jobs), {"actor": actor}))
     unknown = ratio(split.of(actor=Actor.UNKNOWN).measured_jobs, split.of().measured_jobs)
     both = split.share(Quadrant.BOTH, Actor.AGENT)
-    return Measured(None if both is None else 1 - both, columns, tuple(rows), unknown, _coverage(split.of()))
+    return Measured(None if both is None else 1 - both, columns, tuple(rows), unknown, coverage(split.of()))
 
 
 _HOURS = (
@@ -74,7 +74,7 @@ def _stranded(readings: Readings) -> Measured:
     whole = split.of()
     rows = tuple(Row(actor, label, _hours(split.of(actor=actor)), {"actor": actor}) for actor, label in LABELS.items())
     unknown = ratio(split.of(actor=Actor.UNKNOWN).stranded_s, whole.stranded_s)
-    return Measured(whole.stranded_hours if whole.measured_jobs else None, _HOURS, rows, unknown, _coverage(whole))
+    return Measured(whole.stranded_hours if whole.measured_jobs else None, _HOURS, rows, unknown, coverage(whole))
 
 
 def _groups(filter_name: str, of: Callable[[Readings], GpuGroups]) -> Callable[[Readings], Measured]:

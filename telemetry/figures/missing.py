@@ -22,8 +22,6 @@ _MISSING: tuple[tuple[str, Section, str, str, Unit, str], ...] = (
      COLLECTOR),
     ("recursive-searches", Section.STORAGE, "Recursive searches a user", "Calls of grep -r, rg and the like.",
      Unit.CALLS, COLLECTOR),
-    ("oom-unchanged", Section.MEMORY, "Out-of-memory jobs resubmitted with the same request",
-     "Share of jobs that ended OUT_OF_MEMORY.", Unit.SHARE, "pairs of jobs alike, from their submit lines"),
     ("repeated-failures", Section.MEMORY, "People whose agents fail twice the same way",
      "Share of those with failures, and on different days.", Unit.SHARE, "failure signatures from job output"),
     ("destructive-commands", Section.SECURITY, "Destructive commands", "rm -f, kills, git reset --hard and clean.",

@@ -1,6 +1,7 @@
 """Rows of `telemetry`: jobs and their GPUs, what was ingested and how, and the rollups that figures are made of."""
 
 from telemetry.models.gpu import JobGpu, JobGpuUse
+from telemetry.models.gpu_rollups import RollupGpu, RollupGpuDirty
 from telemetry.models.ingest import (
     IngestBatch,
     IngestPayload,
@@ -38,6 +39,8 @@ __all__ = [
     "QuarantinedRow",
     "RollupDay",
     "RollupDirty",
+    "RollupGpu",
+    "RollupGpuDirty",
     "RollupHistogram",
     "RollupHour",
     "RollupUser",

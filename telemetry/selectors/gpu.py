@@ -1,33 +1,32 @@
 """What jobs use of their GPUs, and what they hold and need not: jobs with GPUs that ended in the period.
 
 A job counts whole on the day of its end, for readings are of whole jobs. Those nobody measured are always counted too.
+Sums are from the daily rollups; what would have fit, and how many people there are, only the jobs themselves tell.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from django.db.models import Count, ExpressionWrapper, F, FloatField, Q, QuerySet, Sum
+from django.db.models import Count, Q, Sum
 
 from principals.models import Lab
 from telemetry.engine.gpu_use import Fit, Quadrant
-from telemetry.models import Actor, Job
+from telemetry.models import Actor
 from telemetry.selectors import cells
+from telemetry.selectors.gpu_jobs import SUMS, gpu_jobs, renamed
 from telemetry.selectors.scope import Scope
 from telemetry.selectors.totals import HOUR_S, ratio
 
 TOP: Final = 10
-_MEASURED_S: Final = F("gpu_use__gpus") * F("elapsed_s")
 _SUMS: Final[dict[str, Any]] = {
-    "jobs": Count("pk"),
-    "held_s": Sum(F("gpus") * F("elapsed_s"), default=0),
-    "measured_jobs": Count("gpu_use"),
-    "measured_s": Sum(_MEASURED_S, default=0),
-    "stranded_s": Sum(
-        ExpressionWrapper(_MEASURED_S * (100.0 - F("gpu_use__used_percent")) / 100.0, output_field=FloatField()),
-        default=0.0,
-    ),
-    "peaks": Count("gpu_use", filter=Q(gpu_use__memory_is_peak=True)),
+    "jobs": Sum("jobs", default=0),
+    "held_s": Sum("held_s", default=0),
+    "measured_jobs": Sum("jobs", filter=~Q(quadrant=""), default=0),
+    "measured_s": Sum("measured_s", default=0),
+    "stranded_s": Sum("stranded_s", default=0),
+    "peaks": Sum("peaks", default=0),
 }
 
 
@@ -42,7 +41,7 @@ class GpuSum:
     held_s: int = 0
     measured_jobs: int = 0
     measured_s: int = 0
-    stranded_s: float = 0.0
+    stranded_s: int = 0
     peaks: int = 0
 
     def __add__(self, other: "GpuSum") -> "GpuSum":
@@ -68,15 +67,6 @@ class GpuSum:
     def stranded_share(self) -> float | None:
         """Of the GPU-hours that were measured."""
         return ratio(self.stranded_s, self.measured_s)
-
-
-def gpu_jobs(scope: Scope) -> QuerySet[Job]:
-    """Return the jobs with GPUs that ended in the period after having started, as `scope` may see them."""
-    jobs = Job.objects.visible_to(scope.actor).filter(
-        cluster=scope.cluster, gpus__gt=0, start__isnull=False, end__isnull=False,
-        usage_end__gte=scope.period.starts, usage_end__lt=scope.period.ends,
-    )  # fmt: skip
-    return jobs.filter(lab=scope.lab) if scope.lab else jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +96,17 @@ class GpuSplit:
 
 def gpu_split(scope: Scope) -> GpuSplit:
     """Split jobs by actor and quadrant, each always there; one query."""
-    rows: Any = gpu_jobs(scope).values("actor", "gpu_use__quadrant").annotate(**_renamed()).order_by()
-    found = {(row["actor"], row["gpu_use__quadrant"] or ""): _read(row) for row in rows}
+    rows: Any = scope.gpus().values("actor", "quadrant").annotate(**renamed(_SUMS)).order_by()
+    found = {(row["actor"], row["quadrant"]): _read(row) for row in rows}
     quadrants = (*(one.value for one in Quadrant), "")
     keys = [(actor, quadrant) for actor in Actor.values for quadrant in quadrants]
     return GpuSplit({key: found.get(key, GpuSum()) for key in keys})
 
 
 def gpu_fits(scope: Scope) -> dict[str, GpuSum]:
-    """Split jobs by what would have done for them, "" for those that nobody measured; one query."""
-    rows: Any = gpu_jobs(scope).values("gpu_use__fit").annotate(**_renamed()).order_by()
+    """Split jobs by what would have done for them, "" for those that nobody measured; one query over the jobs."""
+    sums = {**SUMS, "measured_jobs": Count("gpu_use")}
+    rows: Any = gpu_jobs(scope).values("gpu_use__fit").annotate(**renamed(sums)).order_by()
     found = {row["gpu_use__fit"] or "": _read(row) for row in rows}
     return {fit: found.get(fit, GpuSum()) for fit in (*(one.value for one in Fit), "")}
 
@@ -140,7 +131,7 @@ class GpuGroups:
 
 
 def gpu_by_partition(scope: Scope, *, limit: int = TOP) -> GpuGroups:
-    """Split jobs by partition, most stranded first; at most two queries."""
+    """Split jobs by partition, most stranded first; two queries."""
     return _by(scope, "partition", limit)
 
 
@@ -155,27 +146,24 @@ def gpu_by_lab(scope: Scope, *, limit: int = TOP) -> GpuGroups:
 
 
 def _by(scope: Scope, column: str, limit: int) -> GpuGroups:
-    people = Count("cluster_user", distinct=True)
-    found = gpu_jobs(scope).values(column).annotate(people_=people, **_renamed()).order_by(column)
+    people: dict[str, set[int]] = defaultdict(set)
+    # Pairs, not counts: PostgreSQL counts distinct users by sorting all jobs.
+    for key, user in gpu_jobs(scope).order_by().values_list(column, "cluster_user").distinct():
+        people[str(key)].add(user)
+    found = scope.gpus().values(column).annotate(**renamed(_SUMS)).order_by(column)
     groups = [
-        GpuGroup(str(row[column]), str(row[column]) or "No name", row["people_"], _read(row)) for row in found
+        GpuGroup(key := str(row[column]), key or "No name", len(people[key]), _read(row)) for row in found
     ]  # fmt: skip
     groups.sort(key=lambda one: (-one.sums.stranded_s, -one.sums.held_s))
 
     def people_in(some: Sequence[GpuGroup]) -> int:
-        keys = [one.key for one in some]
-        return int(gpu_jobs(scope).filter(**{f"{column}__in": keys}).aggregate(n=people)["n"])
+        return len(set[int]().union(*(people[one.key] for one in some)))
 
     shown, rest = cells.withhold(groups, limit=limit, people_in=people_in)
     if rest:
         whole = sum((one.sums for one in rest), GpuSum())
         shown.append(GpuGroup("", "All others", 0, whole, len(rest)))
     return GpuGroups(tuple(shown), sum(not cells.enough(one.people) for one in rest))
-
-
-def _renamed() -> dict[str, Any]:
-    """Return the sums under names of their own: an aggregate must not stand in for the column it is named like."""
-    return {f"{name}_": expression for name, expression in _SUMS.items()}
 
 
 def _read(row: Mapping[str, Any]) -> GpuSum:

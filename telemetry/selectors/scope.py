@@ -12,7 +12,7 @@ from portal.core import clock
 from portal.core.errors import Invalid
 from principals.actors import Actor as Principal
 from principals.models import AgentSession, Cluster, Lab
-from telemetry.models import Actor, RollupDay, RollupUser
+from telemetry.models import Actor, RollupDay, RollupGpu, RollupUser
 
 
 class Definition(StrEnum):
@@ -121,6 +121,13 @@ class Scope:
     def users(self) -> QuerySet[RollupUser]:
         """Return the daily rollups in scope by user, lab, actor and harness alone: a fraction of the rows."""
         rows = RollupUser.objects.visible_to(self.actor).filter(
+            cluster=self.cluster, day__gte=self.period.first, day__lte=self.period.last
+        )
+        return rows.filter(lab=self.lab) if self.lab else rows
+
+    def gpus(self) -> QuerySet[RollupGpu]:
+        """Return the daily rollups in scope of jobs with GPUs, which count on the day of their end."""
+        rows = RollupGpu.objects.visible_to(self.actor).filter(
             cluster=self.cluster, day__gte=self.period.first, day__lte=self.period.last
         )
         return rows.filter(lab=self.lab) if self.lab else rows

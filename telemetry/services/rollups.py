@@ -19,7 +19,7 @@ from portal.core import leases, stopping
 from principals.models import Cluster
 from telemetry.engine.usage import DAY_S
 from telemetry.models import RollupDay, RollupDirty, RollupHistogram, RollupHour, RollupUser
-from telemetry.services import job_indexes
+from telemetry.services import gpu_rollups, job_indexes
 from telemetry.services.generations import start_generation
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def refresh(*, cluster: Cluster | None = None, limit: int = REFRESH_LIMIT) -> in
             break
         with leases.held(f"rollups:{each.name}", seconds=LEASE_S) as holder:
             done += _refresh_cluster(each, holder, limit - done) if holder else 0
+    gpu_rollups.refresh(cluster)
     return done
 
 
@@ -81,7 +82,7 @@ def catch_up(*, cluster: Cluster, patience_s: float = 60) -> bool:
     built first, for there may be no worker that does. Errors: `Stopping`.
     """
     deadline = time.monotonic() + patience_s
-    while RollupDirty.objects.filter(cluster=cluster).exists():
+    while RollupDirty.objects.filter(cluster=cluster).exists() or gpu_rollups.is_behind(cluster):
         stopping.check()
         job_indexes.build_missing()
         if not refresh(cluster=cluster):
@@ -154,6 +155,7 @@ def _replace(cluster: Cluster, holder: str, marks: Sequence[RollupDirty], part: 
     users: dict[date, list[int]] = defaultdict(list)
     for mark in taken:
         users[mark.day].append(mark.cluster_user_id)
+    gpu_rollups.mark_days(cluster, users)
     for model, rows in ((RollupDay, part.days), (RollupUser, part.users)):
         _replace_rows(model, cluster, users, rows)
     _replace_hours(cluster, list(users))

@@ -53,7 +53,7 @@ def test_its_numbers_are_the_rollups(month: Cast) -> None:
     assert (submissions["agent"], submissions["human"], submissions["unknown"]) == (2, 0, 1)
 
 
-@pytest.mark.parametrize("name", ["shares", "hour-of-week", "days", "harnesses", "labs", "runtimes"])
+@pytest.mark.parametrize("name", ["shares", "hour-of-week", "days", "harnesses", "labs", "runtimes", "gpu-use"])
 def test_every_part_exports_the_same_as_csv_and_json(month: Cast, name: str) -> None:
     client = sign_in(month.staff)
     rows = client.get(f"/overview/{name}.json?period=2026-07").json()

@@ -294,7 +294,7 @@ def test_refreshing_a_day_takes_a_bounded_number_of_queries(
     for hour in range(20):
         for user in users:
             make_job(user, lab, submit=DAY_0 + hour * 3600, start=DAY_0 + hour * 3600, end=DAY_0 + hour * 3600 + 300)
-    with django_assert_max_num_queries(38):
+    with django_assert_max_num_queries(54):
         services.refresh()
     assert_exact()
 

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from principals.actors import Actor as Principal
 from principals.engine.harnesses import harness_name
-from principals.models import Agent, Cluster, Lab
+from principals.models import Agent, Lab
 from telemetry import selectors
 from telemetry.models import Actor, RollupDay
 from telemetry.selectors import AgentLoad, DayLoad, Period, Scope, Totals
@@ -45,12 +45,15 @@ class AgentRow:
 class LabFigures:
     """The figures of a lab on one cluster."""
 
-    cluster: Cluster
-    period: Period
+    scope: Scope
     agents: Totals
     lab: Totals
     rows: list[AgentRow]
     days: list[DayLoad]
+
+    @property
+    def period(self) -> Period:
+        return self.scope.period
 
     @property
     def agents_cost(self) -> float:
@@ -86,8 +89,7 @@ def lab_figures(actor: Principal, lab: Lab) -> LabFigures | None:
     living = [load for load in selectors.by_agent(scope) if load.agent.status != Agent.Status.RETIRED]
     rows = sorted(map(AgentRow, living), key=lambda row: (-row.cost, row.agent.name))
     return LabFigures(
-        cluster=newest.cluster,
-        period=period,
+        scope=scope,
         agents=selectors.totals_by_actor(scope, loads=loads)[Actor.AGENT],
         lab=loads.whole,
         rows=rows,

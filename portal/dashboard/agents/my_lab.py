@@ -24,11 +24,13 @@ from portal.dashboard.agents.forms import RegisterForm
 from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
 from portal.dashboard.agents.preview import preview_of
 from portal.dashboard.formats import date_range, day, money
+from portal.dashboard.gpu_use import gpu_panel
 from principals import permissions, selectors
 from principals import services as principal_services
 from principals.actors import Actor
 from principals.models import Agent, AgentSession, Hold, Lab, LabMembership
 from principals.web import PageRequest, add_refusal, page
+from telemetry.figures import Readings
 
 PRICES = "{} a core-hour, {} a GPU-hour"
 NEXT_STEPS = [
@@ -111,6 +113,7 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "lessons": lessons_to_approve(actor).filter(lab=lab) if manages else [],
         "manages": manages,
         "figures": found,
+        "gpu_use": gpu_panel(Readings(found.scope)) if found else None,
         "strangers": unregistered_sessions(actor, lab),
         "agent_count": lab.agents.exclude(status=Agent.Status.RETIRED).count(),
         "trial_budget": policy_selectors.trial_budget(request.user, lab),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from portal.dashboard.gpu_use import gpu_table
 from portal.dashboard.overview.parts import MEASURES, amount, harness_parts
 from portal.dashboard.overview.scope import Asked
 from telemetry.models import Actor
@@ -83,6 +84,11 @@ def runtimes(asked: Asked) -> Table:
     return ["seconds", "agent", "human", "unknown"], rows
 
 
+def gpu_use(asked: Asked) -> Table:
+    """Jobs with GPUs by actor and by what they used of them, those without a reading too."""
+    return gpu_table(asked.readings)
+
+
 TABLES: dict[str, Callable[[Asked], Table]] = {
     "shares": shares,
     "hour-of-week": hour_of_week,
@@ -90,4 +96,5 @@ TABLES: dict[str, Callable[[Asked], Table]] = {
     "harnesses": harnesses,
     "labs": labs,
     "runtimes": runtimes,
+    "gpu-use": gpu_use,
 }

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 from portal.core import clock, exports
 from portal.core.errors import NotFound
 from portal.dashboard import figures, formats
+from portal.dashboard.gpu_use import gpu_panel
 from portal.dashboard.overview import parts, tables
 from portal.dashboard.overview.scope import Asked, choices, read
 from principals.web import PageRequest, page
@@ -57,10 +58,13 @@ def overview(request: PageRequest) -> HttpResponseBase:
         "harness_title": parts.harness_title(asked),
         "harness_rows": parts.harness_rows(asked),
         "harness_note": parts.harness_note(asked),
+        "gpu_use": gpu_panel(asked.readings),
         "lab_title": parts.lab_title(asked),
         "lab_rows": parts.lab_rows(asked),
         "labs": asked.readings.labs,
-        "exports": {name.replace("hour-of-week", "hours"): _exports(asked, name) for name in tables.TABLES},
+        "exports": {
+            name.replace("hour-of-week", "hours").replace("-", "_"): _exports(asked, name) for name in tables.TABLES
+        },
         **_incidents(request),
         "now": clock.now(),
     }

@@ -17,6 +17,7 @@ from telemetry.engine.gpu_use import GpuReading
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.records import Rejected
 from telemetry.models import IngestBatch
+from telemetry.services import gpu_rollups
 from telemetry.services.gpu.record import SLICE, GpuOutcome, take_readings
 from telemetry.services.ingest import batches
 from telemetry.services.ingest.chunks import LEASE, LeaseLost, move_on
@@ -59,6 +60,7 @@ def import_gpu_file(
         why = str(error) if isinstance(error, FormatError) else f"{type(error).__name__}: run the same command again."
         batches.fail_batch(batch, feed.lease, actor.ref, why)
         raise
+    gpu_rollups.refresh(cluster)
     return summary
 
 

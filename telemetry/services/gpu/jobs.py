@@ -9,6 +9,7 @@ from telemetry.engine.accelerators import ACCELERATORS, Accelerator, identify, s
 from telemetry.engine.gpu_use import GpuReading, find_fit, sum_up
 from telemetry.models import Job, JobGpu, JobGpuUse, Node
 from telemetry.services.generations import start_generation
+from telemetry.services.gpu_rollups import mark_days
 
 CLOCKS_DIFFER_S: Final = 300
 _MADE: Final = [each.name for each in JobGpuUse._meta.fields if each.name != "job"]
@@ -42,19 +43,23 @@ class JobFinder:
 
 
 def sum_up_jobs(cluster: Cluster, rows: Iterable[JobGpu]) -> None:
-    """Make the rows of jobs anew from all their readings, in the caller's transaction: four queries."""
+    """Make the rows of jobs anew from all their readings, in the caller's transaction: five queries.
+
+    Marks the days of their ends for recomputation.
+    """
     gpus: dict[int, list[JobGpu]] = defaultdict(list)
     for row in rows:
         if row.job_id is not None:
             gpus[row.job_id].append(row)
     if not gpus:
         return
-    extras = dict(Job.objects.filter(pk__in=gpus).values_list("pk", "extra"))
+    jobs = Job.objects.filter(pk__in=gpus).only("extra", "usage_end").in_bulk()
     among = accelerators_of(cluster)
     JobGpuUse.objects.bulk_create(
-        [_use_of(job_id, own, extras.get(job_id, {}), among) for job_id, own in gpus.items()],
+        [_use_of(job_id, own, jobs[job_id].extra, among) for job_id, own in gpus.items()],
         update_conflicts=True, unique_fields=["job"], update_fields=_MADE,
     )  # fmt: skip
+    mark_days(cluster, (job.usage_end.date() for job in jobs.values() if job.usage_end))
     start_generation(cluster)
 
 

@@ -98,7 +98,7 @@ class _Slice:
         self.changed: dict[int, JobGpu] = {}
 
     def store(self) -> list[GpuOutcome]:
-        """Judge the readings in their order, then write: at most seven queries, whatever their number."""
+        """Judge the readings in their order, then write: at most eight queries, whatever their number."""
         results = [self._judge(reading, job) for reading, job in zip(self.readings, self.jobs, strict=True)]
         JobGpu.objects.bulk_create(self.new, batch_size=SLICE)
         JobGpu.objects.bulk_update(self.changed.values(), _WRITTEN)

@@ -33,6 +33,8 @@ def jobs(draw: st.DrawFn) -> Job:
         "submit_s": submit, "start_s": start, "end_s": end, "restarts": draw(st.integers(0, 1)),
         "array_tasks": draw(st.integers(1, 3)), "job_name": draw(st.sampled_from(["x", "y"])),
         "work_dir": draw(st.sampled_from(["/w", "/v", ""])), "submit_line": script and f"sbatch {script}",
+        "harness": draw(st.sampled_from(["", "codex", "cursor"])),
+        "mem_bytes": draw(st.sampled_from([None, 0, 2**20, 2**20 + 5, 2**30, 2**60])),
     }  # fmt: skip
 
 
@@ -99,6 +101,54 @@ def test_what_came_to_nothing_is_followed_by_the_next_of_the_same(rows: list[Job
         again = tuple(sum(gap <= minutes * 60 for gap in near) for minutes in WITHIN_MINUTES)
         assert (found[key].jobs, found[key].again) == (len(expected), again)
         assert found[key].median_s == (median_low(near) if near else None)
+
+
+def _mib(job: Job) -> int | None:
+    return min(job["mem_bytes"] // 2**20, 2**32 - 1) if job["mem_bytes"] else None
+
+
+def _next_memory(job: Job, rows: list[Job]) -> str:
+    """Say what the next submission of the same had, beside a job that ended out of memory."""
+    later = [one for one in rows if not one["restarts"] and _same(one) == _same(job) and one["submit_s"] > job["end_s"]]
+    first = min((one["submit_s"] for one in later), default=None)
+    if first is None or first - job["end_s"] > AFTER_S:
+        return "none"
+    had, then = _mib(job), [size for one in later if one["submit_s"] == first and (size := _mib(one)) is not None]
+    if had is None or not then:
+        return "unknown"
+    return "same" if max(then) == had else "more" if max(then) > had else "less"
+
+
+@settings(max_examples=60)
+@given(st.lists(jobs(), min_size=1, max_size=25))
+def test_what_ran_out_of_memory_is_held_against_the_next_of_the_same(rows: list[Job]) -> None:
+    expected: dict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
+    for job in rows:
+        if job["state"] == "OUT_OF_MEMORY" and _within(job["end_s"]):
+            expected[job["user"], job["actor"], job["harness"]][_next_memory(job, rows)] += job["array_tasks"]
+    found = {one[:3]: one for one in studied(rows, 10).out_of_memory}
+    assert found.keys() == expected.keys()
+    for key, counts in expected.items():
+        names = ("same", "more", "less", "unknown")
+        assert (found[key].jobs, *(getattr(found[key], name) for name in names)) == (
+            counts.total(), *(counts[name] for name in names)
+        )  # fmt: skip
+        assert found[key].again == counts.total() - counts["none"]
+
+
+def test_memory_that_is_raised_lowered_or_left_is_told_apart() -> None:
+    lost = {
+        "user": 1, "actor": "agent", "state": "OUT_OF_MEMORY", "submit_s": LO, "start_s": LO, "end_s": LO + 9,
+        "restarts": 0, "array_tasks": 2, "job_name": "x", "work_dir": "/w", "submit_line": "sbatch --mem=1G a.sh",
+        "harness": "codex", "mem_bytes": 2**30,
+    }  # fmt: skip
+    then = {"state": "PENDING", "submit_s": LO + 20, "start_s": None, "end_s": None}
+    for size, name in ((2**31, "more"), (2**29, "less"), (2**30, "same"), (None, "unknown"), (0, "unknown")):
+        line = {"submit_line": f"sbatch --mem={size} a.sh", "mem_bytes": size}
+        (found,) = studied([lost, lost | then | line], 1).out_of_memory
+        assert (found.jobs, found.again, getattr(found, name)) == (2, 2, 2)
+    (late,) = studied([lost, lost | then | {"submit_s": LO + 10 + AFTER_S}], 1).out_of_memory
+    assert (late.jobs, late.again) == (2, 0)
 
 
 @settings(max_examples=20)
