@@ -7,18 +7,17 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from portal.cli.files import STDIN, Unusable, check_outs, check_stdin, open_all, read_names
 from portal.cli.output import replace_file
 from portal.cli.progress import Progress
 
 if TYPE_CHECKING:
     from portal.reports import assessment
 
-STDIN = "-"
 DEFAULT_OUT = "report.html"
 INTERRUPTED = 130
 _NO_LIBRARIES = (
@@ -27,25 +26,41 @@ _NO_LIBRARIES = (
 )
 
 
-class _Unusable(Exception):
-    """A file or an option that cannot be used: what to say of it."""
-
-
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the subcommand."""
     parser = commands.add_parser(
-        "assess", help="a facility's first report from sacct dumps: no server, nothing left but the report",
-        description="Sum up dumps of `sacct -P` into one HTML file that stands alone. Nothing is sent anywhere.",
+        "assess", help="a facility's first report from sacct: no server, nothing left but the report",
+        description="Sum up dumps of `sacct -P`, or without any what sacct shows you, into one report that stands "
+        "alone. Nothing is sent anywhere.",
     )  # fmt: skip
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a dump of sacct -P, with its header; - for stdin")
-    parser.add_argument("--out", metavar="FILE", help=f"where the report goes ({DEFAULT_OUT}; - for stdout)")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="a dump: sacct -P with its header, sacct --json, or XDMoD's; - for stdin",
+    )
+    parser.add_argument("--start", metavar="DAY", help="without FILE: ask sacct from then on (30 days ago; UTC)")
+    parser.add_argument("--end", metavar="DAY", help="without FILE: ask sacct until then (now; UTC)")
+    parser.add_argument(
+        "--out", action="append", metavar="FILE",
+        help=f"where the report goes ({DEFAULT_OUT}; - for stdout), as PDF if it ends in .pdf; may be given again",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the figures as JSON; HTML only if --out names it")
     parser.add_argument("--agents", metavar="FILE", help="login names that are known to run agents, one a line")
     parser.add_argument(
         "--marker", action="append", default=[], type=_marker, metavar="COLUMN=VALUE",
         help="a column that marks agents' jobs, and its text as a shell pattern; may be given again",
     )  # fmt: skip
-    parser.add_argument("--cluster", default="", metavar="NAME", help="count the records of this cluster alone")
+    parser.add_argument(
+        "--cluster", default="", metavar="NAME", help="count (and ask for) this cluster's records alone"
+    )
+    parser.add_argument(
+        "--zone", default="UTC", metavar="ZONE", help="of the hours of the week, as Europe/Berlin (UTC)"
+    )
+    parser.add_argument(
+        "--gpu", action="append", default=[], metavar="FILE",
+        help="an export of jobstats or DCGM: what jobs did with their GPUs; may be given again",
+    )  # fmt: skip
     parser.set_defaults(run=run)
 
 
@@ -57,11 +72,12 @@ def run(options: argparse.Namespace) -> int:
         print(_NO_LIBRARIES.format(name=error.name), file=sys.stderr)
         return 2
     try:
-        _assess(options, assessment.Known(_agents(options.agents), _markers(options.marker)))
+        users = read_names(options.agents) if options.agents is not None else frozenset()
+        _assess(options, assessment.Known(users, _markers(options.marker)))
     except assessment.Refused as refused:
         print(f"{refused.name}: {refused.detail} [{refused.code}]\n{refused.remedy}", file=sys.stderr)
         return 2
-    except _Unusable as error:
+    except Unusable as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -73,52 +89,73 @@ def run(options: argparse.Namespace) -> int:
 def _assess(options: argparse.Namespace, known: "assessment.Known") -> None:
     from portal.reports import assessment
 
-    out = options.out or ("" if options.json else DEFAULT_OUT)
-    if out:
-        assessment.check()
-        _check_out(out, options.files)
+    assessment.check_zone(options.zone)
+    check_stdin([*options.files, *options.gpu])
+    outs = options.out or ([] if options.json else [DEFAULT_OUT])
+    if outs:
+        assessment.check(as_pdf=any(map(_is_pdf, outs)))
+        check_outs(outs, [*options.files, *options.gpu])
+    now_s = int(time.time())
     with ExitStack() as stack:
-        dumps = list(_open(options.files, stack))
-        progress = stack.enter_context(Progress([(name, stream) for name, stream in dumps]))
+        progress = stack.enter_context(Progress())
+        dumps = _dumps(options, known, now_s, progress, stack)
+        gpus = list(open_all(options.gpu, sys.stdin.buffer, stack))
+        progress.expect([*gpus, *dumps])
         content = assessment.assess(
-            dumps, known=known, cluster=options.cluster, now_s=int(time.time()), note=progress.note
+            dumps, known=known, cluster=options.cluster, now_s=now_s, note=progress.note, zone=options.zone,
+            gpus=gpus, asked=not options.files,
         )  # fmt: skip
+        drawn = _draw(content, outs, progress)
     if options.json:
         print(json.dumps(content.as_json(), indent=1, ensure_ascii=False))
+    for out, report in drawn.items():
+        _write(out, report)
+
+
+def _dumps(
+    options: argparse.Namespace, known: "assessment.Known", now_s: int, progress: Progress, stack: ExitStack
+) -> list[tuple[str, IO[bytes]]]:
+    """Open the files that are named, or have sacct write what there is."""
+    if options.files:
+        if options.start or options.end:
+            raise Unusable("--start and --end are for sacct, not for files [window_of_files]\nLeave them out.")
+        return list(open_all(options.files, sys.stdin.buffer, stack))
+    import tempfile
+
+    from portal.reports import assessment
+
+    into = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+    return [
+        assessment.ask_sacct(
+            options.start, options.end, cluster=options.cluster, known=known, now_s=now_s, into=into, say=progress.say
+        )
+    ]  # fmt: skip
+
+
+def _draw(content: "assessment.Content", outs: list[str], progress: Progress) -> dict[str, bytes]:
+    """Return what goes into each place: PDF where its name says so, HTML elsewhere."""
+    from portal.reports import assessment
+
+    if not outs:
+        return {}
+    progress.say("Drawing the report …")
+    html = assessment.draw(content)
+    kinds = {False: html.encode()}
+    if any(map(_is_pdf, outs)):
+        kinds[True] = assessment.print_pdf(html)
+    return {out: kinds[_is_pdf(out)] for out in outs}
+
+
+def _write(out: str, report: bytes) -> None:
     if out == STDIN:
-        print(assessment.draw(content), end="")
-    elif out:
-        replace_file(Path(out), assessment.draw(content))
-        print(f"Wrote {out}.", file=sys.stderr)
+        sys.stdout.write(report.decode())
+        return
+    replace_file(Path(out), report)
+    print(f"Wrote {out}.", file=sys.stderr)
 
 
-def _open(names: list[str], stack: ExitStack) -> Iterator[tuple[str, IO[bytes]]]:
-    """Open every dump before any is read, so that a wrong name costs no time."""
-    if names.count(STDIN) > 1:
-        raise _Unusable("Standard input can be read once [stdin_twice]\nGive - only once.")
-    for name in names:
-        if name == STDIN:
-            yield "standard input", sys.stdin.buffer
-            continue
-        try:
-            stream = Path(name).open("rb")  # noqa: SIM115 - the stack closes it
-        except OSError as error:
-            raise _Unusable(_unreadable(name, error)) from None
-        yield name, stack.enter_context(stream)
-
-
-def _agents(name: str | None) -> frozenset[str]:
-    """Read login names, one a line; `#` begins a remark."""
-    if name is None:
-        return frozenset()
-    try:
-        lines = Path(name).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise _Unusable(_unreadable(name, error)) from None
-    users = frozenset(filter(None, (line.partition("#")[0].strip() for line in lines)))
-    if not users:
-        raise _Unusable(f"{name}: there is no login name in it [no_names]\nWrite one login name a line.")
-    return users
+def _is_pdf(out: str) -> bool:
+    return out.lower().endswith(".pdf")
 
 
 def _marker(text: str) -> tuple[str, str]:
@@ -132,21 +169,3 @@ def _markers(pairs: list[tuple[str, str]]) -> "tuple[assessment.Marker, ...]":
     from portal.reports import assessment
 
     return tuple(assessment.Marker(*pair) for pair in pairs)
-
-
-def _check_out(out: str, files: list[str]) -> None:
-    """Refuse a place that cannot be written to, or that is a dump, before an hour of reading. Errors: `_Unusable`."""
-    folder = Path(out).parent
-    if out != STDIN and (not folder.is_dir() or Path(out).is_dir()):
-        raise _Unusable(f"{out} cannot be written [cannot_write]\nName a file in a folder that exists, by --out.")
-    if out and out != STDIN and any(_is_same(out, name) for name in files if name != STDIN):
-        raise _Unusable(f"{out} is a dump to be read [out_is_dump]\nName another file for the report, by --out.")
-
-
-def _is_same(one: str, other: str) -> bool:
-    return Path(one).resolve() == Path(other).resolve()
-
-
-def _unreadable(name: str, error: Exception) -> str:
-    why = error.strerror if isinstance(error, OSError) else "it is not text"
-    return f"{name} cannot be read: {why} [unreadable]\nName a file that you may read, or - for standard input."

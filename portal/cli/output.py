@@ -38,18 +38,18 @@ def _write_nowhere() -> None:
         os.close(nowhere)
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Write a whole file or none: what stood there stays until the new one is complete.
 
     A link is followed; a device or pipe, which nothing may take the place of, is written to as it is.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content)
         return
     half = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        half.write_text(text, encoding="utf-8")
+        half.write_bytes(content)
         half.replace(path)
     finally:
         half.unlink(missing_ok=True)

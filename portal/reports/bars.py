@@ -13,7 +13,7 @@ Json = dict[str, Any]
 def bars_of(figure: Json, shown: Callable[[float | None, str], str]) -> Json | None:
     """Return a bar an actor, in parts; None where a figure's rows are not actors with four shares of a whole each."""
     columns = [column for column in figure["columns"] if column["unit"] == "share"]
-    if len(columns) != len(_STRENGTHS) or figure["columns"][: len(columns)] != columns:
+    if len(columns) != len(_STRENGTHS) or list(figure["columns"][: len(columns)]) != columns:
         return None
     rows = [row for row in figure["rows"] if row["key"] in _FILLS and None not in row["values"][: len(columns)]]
     if not rows:

@@ -15,6 +15,8 @@ HEAVY_PERCENT: Final = 50.0  # a mean of so much and more is heavy use
 UNUSED_PERCENT: Final = 1.0  # a GPU whose mean compute and memory both stay below was not used at all
 FITS_WITHIN: Final = 0.9  # of what a slice or another GPU has; the rest is room for peaks of what is a mean
 THRESHOLD_WORDS: Final = f"heavy is a mean of {HEAVY_PERCENT:.0f}\u202f% and more over the job"
+SPLIT_WORDS: Final = f"Means over a job and its GPUs, of compute and of memory held; {THRESHOLD_WORDS}."
+CLOCKS_DIFFER_S: Final = 300  # between who measured and Slurm
 STRANDED_WORDS: Final = (
     "GPU-hours times the share that neither compute nor memory used: 1 minus the larger of the two means."
 )
@@ -29,6 +31,12 @@ class Quadrant(StrEnum):
     COMPUTE = "compute"
     MEMORY = "memory"
     LOW = "low"
+
+
+QUADRANT_NAMES: Final = {
+    Quadrant.BOTH: "Compute and memory", Quadrant.COMPUTE: "Compute only", Quadrant.MEMORY: "Memory only",
+    Quadrant.LOW: "Neither",
+}  # fmt: skip
 
 
 class Fit(StrEnum):

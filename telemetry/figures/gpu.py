@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from telemetry.engine.gpu_use import FITS_WITHIN, STRANDED_WORDS, THRESHOLD_WORDS, UNUSED_PERCENT, Quadrant
+from telemetry.engine.gpu_use import FITS_WITHIN, SPLIT_WORDS, STRANDED_WORDS, UNUSED_PERCENT, Quadrant
 from telemetry.figures.kinds import Column, Figure, Measured, Row, Section, Unit
 from telemetry.figures.load import LABELS, SUPPRESSED
 from telemetry.figures.readings import Readings
@@ -10,7 +10,6 @@ from telemetry.models import Actor, JobGpuUse
 from telemetry.selectors import GpuGroups, GpuSum, ratio
 
 POPULATION = "jobs with GPUs that ended in the period after having started, those that somebody measured"
-SPLIT_WORDS = f"Means over a job and its GPUs, of compute and of memory held; {THRESHOLD_WORDS}."
 UNMEASURED = "unmeasured"
 _QUADRANTS = {one.value: str(one.label) for one in JobGpuUse.Quadrant}
 _FITS = {one.value: str(one.label) for one in JobGpuUse.Fit}

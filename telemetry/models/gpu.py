@@ -62,10 +62,10 @@ class JobGpuUse(models.Model):
     """
 
     class Quadrant(models.TextChoices):
-        BOTH = gpu_use.Quadrant.BOTH.value, "Compute and memory"
-        COMPUTE = gpu_use.Quadrant.COMPUTE.value, "Compute only"
-        MEMORY = gpu_use.Quadrant.MEMORY.value, "Memory only"
-        LOW = gpu_use.Quadrant.LOW.value, "Neither"
+        BOTH = gpu_use.Quadrant.BOTH.value, gpu_use.QUADRANT_NAMES[gpu_use.Quadrant.BOTH]
+        COMPUTE = gpu_use.Quadrant.COMPUTE.value, gpu_use.QUADRANT_NAMES[gpu_use.Quadrant.COMPUTE]
+        MEMORY = gpu_use.Quadrant.MEMORY.value, gpu_use.QUADRANT_NAMES[gpu_use.Quadrant.MEMORY]
+        LOW = gpu_use.Quadrant.LOW.value, gpu_use.QUADRANT_NAMES[gpu_use.Quadrant.LOW]
 
     class Fit(models.TextChoices):
         MIG = gpu_use.Fit.MIG.value, "A MIG slice"

@@ -19,13 +19,15 @@ XDMOD = "|".join(["1", "1", *["x"] * 7, "7", "2026-07-01T10:00:00", *["x"] * 15]
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def gatehouse(*arguments: str, cwd: Path, stdin: bytes = b"", **more: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run the command in a folder, without any setting of a portal."""
+def gatehouse(
+    *arguments: str, cwd: Path, stdin: bytes = b"", more: dict[str, str] | None = None, **pipes: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the command in a folder, without any setting of a portal, with `more` in its environment."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "GATEHOUSE"))}
     return subprocess.run(
         [sys.executable, "-m", "portal.cli.main", "assess", *arguments], cwd=cwd, input=stdin, check=False,
-        env=environment | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more,
+        env=environment | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"} | (more or {}),
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | pipes,
     )  # fmt: skip
 
 
@@ -106,7 +108,8 @@ def test_text_of_people_is_nowhere_and_names_are_escaped(tmp_path: Path) -> None
         (bytes(range(256)) * 40, "not_text"),
         (b"JobID|State\n1|COMPLETED\n", "missing_columns"),
         (row().encode() + b"\n", "missing_columns"),
-        (XDMOD.encode() + b"\n", "missing_columns"),
+        (XDMOD.encode() + b"\n", "no_jobs"),
+        (b'{"jobs": [], "meta"', "not_json"),
         (text(), "no_jobs"),
         (text("nonsense"), "no_jobs"),
     ],
@@ -129,6 +132,7 @@ def test_what_is_no_dump_is_told_with_a_code_and_a_remedy(content: bytes, code: 
         (("july.txt", "--agents", "absent"), "absent cannot be read: No such file or directory [unreadable]"),
         (("july.txt", "--agents", "empty"), "empty: there is no login name in it [no_names]"),
         (("july.txt", "--out", "no/r.html"), "no/r.html cannot be written [cannot_write]"),
+        (("july.txt", "--zone", "Berlin"), "--zone: 'Berlin' is no time zone. [zone_unknown]"),
         (("-", "-"), "Standard input can be read once [stdin_twice]"),
         (("july.txt", "--marker", "WCKey=x"), "july.txt: There is no column WCKey whose text could mark agents' jobs. "
          "[no_marker_column]"),
@@ -179,7 +183,7 @@ def test_without_the_server_s_libraries_it_says_what_to_install(dump: Path, tmp_
 def test_without_the_templates_it_says_so_before_it_reads_and_still_gives_json(tmp_path: Path) -> None:
     (tmp_path / "july.txt").write_bytes(text(row()))
     code = (
-        "import pathlib, sys; from portal.reports import assessment; assessment.ROOT = pathlib.Path('elsewhere')\n"
+        "import pathlib, sys; from portal.reports import assessment; assessment.PORTAL = pathlib.Path('elsewhere')\n"
         "from portal.cli.main import main; sys.exit(main(['assess', *sys.argv[1:]]))"
     )
     for arguments, status, said in ((["absent"], 2, "[no_templates]"), (["july.txt", "--json"], 0, "")):

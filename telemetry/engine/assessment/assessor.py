@@ -3,22 +3,24 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import BinaryIO, Final
 
 import polars as pl
 
+from telemetry.engine.assessment.formats import open_dump
 from telemetry.engine.assessment.frames import SCHEMA, Framer, Known, Lines
-from telemetry.engine.assessment.seen import Seen, keys_of
+from telemetry.engine.assessment.gpus import GpuJobs, GpuUse, Readings
+from telemetry.engine.assessment.seen import Seen
+from telemetry.engine.assessment.sums import UTC as UTC_ZONE
 from telemetry.engine.assessment.sums import Sums
+from telemetry.engine.assessment.waiting import Waiting
 from telemetry.engine.job_outcomes import with_outcome
 from telemetry.engine.likeness import Alike, Likeness
 from telemetry.engine.resubmissions import Gaps, Resubmissions
 from telemetry.engine.similarity_columns import key_columns
-from telemetry.engine.slurm.bulk import BulkReader
-from telemetry.engine.slurm.columns import compile_plan
-from telemetry.engine.slurm.lines import Source
+from telemetry.engine.slurm.values import ENDED_STATES
 
-BLOCK_ROWS: Final = 50_000
+_ENDED: Final = sorted(ENDED_STATES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Assessment:
     sums: Sums
     alike: list[Alike]
     gaps: list[Gaps]
+    gpus: GpuUse | None = None
 
     @property
     def jobs(self) -> int:
@@ -47,45 +50,66 @@ class Assessment:
 
 
 class Assessor:
-    """Fold dumps of one cluster into an `Assessment`; `cluster` leaves out what another cluster's name stands on."""
+    """Fold dumps of one cluster into an `Assessment`; `cluster` leaves out what another cluster's name stands on.
 
-    def __init__(self, *, now_s: int, known: Known, cluster: str = "") -> None:
+    Of several records of a job the last word counts, by the rule of ingest. Where records of an ended job differ, which
+    one that is, is known behind the last dump alone: then `again` reads all of them once more, in the same order.
+    """
+
+    def __init__(
+        self, *, now_s: int, known: Known, cluster: str = "", zone: str = UTC_ZONE, readings: Readings | None = None,
+        last: pl.DataFrame | None = None,
+    ) -> None:  # fmt: skip
+        """Prepare to read; hours of the week are those of `zone`, and `readings` those of GPUs, if there are any.
+
+        Errors: `ValueError` where there is no such zone.
+        """
         self._now_s, self._known, self._cluster = now_s, known, cluster
-        self._lines, self._seen, self._sums = Lines(), Seen(), Sums()
+        self._lines, self._seen, self._sums = Lines(), Seen(last), Sums(zone)
         self._likeness, self._resubmissions = Likeness(), Resubmissions()
-        self._live, self._repeated = [pl.DataFrame(schema=SCHEMA)], 0
+        self._readings, self._gpus = readings, None if readings is None else GpuJobs(readings)
+        self._waiting, self._repeated, self._told = Waiting(SCHEMA), 0, 0
 
-    def read(self, source: Source, *, note: Callable[[int], None] = lambda offset: None) -> None:
+    def read(self, source: BinaryIO, *, note: Callable[[int], None] = lambda offset: None) -> None:
         """Read one dump; `note` is told how many bytes were read. Errors: `FormatError` when it is none."""
-        reader = BulkReader(source, now_s=self._now_s, block_rows=BLOCK_ROWS)
-        framer = Framer(compile_plan(reader.header), self._known, self._lines, cluster=self._cluster)
-        for block in reader:
+        dump = open_dump(source, now_s=self._now_s)
+        self._lines.warnings.update(dump.warnings)
+        framer = Framer(dump.plan, self._known, self._lines, cluster=self._cluster)
+        for block in dump.blocks:
             self._fold(framer.frame(block))
             note(block.offset)
 
+    def again(self) -> "Assessor | None":
+        """Return who must read all dumps once more, for records of an ended job differ; None where none do."""
+        last = self._seen.last_words()
+        if last.is_empty():
+            return None
+        return Assessor(
+            now_s=self._now_s, known=self._known, cluster=self._cluster, zone=self._sums.zone,
+            readings=self._readings, last=last,
+        )  # fmt: skip
+
     def finish(self) -> Assessment:
         """Count what was live when it was last told of, and work out what needs all jobs at once."""
-        live = self._last_of_live()
-        self._add(live)
+        last = self._waiting.last()
+        last = last.filter(~self._seen.among(last))
+        self._repeated += self._told - len(last)
+        self._add(last)
+        live = len(last.filter(pl.col("end_s").is_null()))
         some = self._lines.jobs > 0
+        gpus = self._gpus.finish() if self._gpus and some else None
         alike, gaps = (self._likeness.table(), self._resubmissions.gaps()) if some else ([], [])
-        return Assessment(self._lines, self._repeated, len(live), self._known, self._sums, alike, gaps)
+        return Assessment(self._lines, self._repeated, live, self._known, self._sums, alike, gaps, gpus)
 
     def _fold(self, jobs: pl.DataFrame) -> None:
-        """Add those that have ended; the others wait, for a later dump may tell of their end."""
-        self._live.append(jobs.filter(pl.col("end_s").is_null()))
-        ended = jobs.filter(pl.col("end_s").is_not_null())
+        """Add those that have ended; the others wait, for a later record may tell of their end."""
+        has_ended = pl.col("state").is_in(_ENDED)
+        self._waiting.add(jobs.filter(~has_ended))
+        ended = jobs.filter(has_ended)
         new = self._seen.only_new(ended)
+        self._told += len(jobs) - len(ended)
         self._repeated += len(ended) - len(new)
         self._add(new)
-
-    def _last_of_live(self) -> pl.DataFrame:
-        """Return what was told last of each job that no dump has seen end."""
-        live = pl.concat(self._live)
-        last = live.with_columns(keys_of(live)).sort("elapsed_s", maintain_order=True).unique("key", keep="last")
-        last = last.filter(~self._seen.among(last)).drop("key")
-        self._repeated += len(live) - len(last)
-        return last
 
     def _add(self, jobs: pl.DataFrame) -> None:
         if jobs.is_empty():
@@ -93,5 +117,7 @@ class Assessor:
         keys, told = key_columns(jobs), with_outcome(jobs)
         self._sums.add(told)
         self._likeness.add(told, keys)
+        if self._gpus is not None:
+            self._gpus.add(told)
         actor = pl.when("agent").then(pl.lit("agent")).otherwise(pl.lit("unknown")).alias("actor")
         self._resubmissions.add(told.with_columns(actor), keys["script"])

@@ -59,13 +59,15 @@ class Known:
 class Lines:
     """How the lines of the files were read: records, steps, and those set aside, by the code of the reason.
 
-    `others` are the clusters of those that were set aside because another was asked for.
+    `others` are the clusters of those that were set aside because another was asked for, `warnings` what is to be said
+    about the reading itself.
     """
 
     jobs: int = 0
     steps: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     others: Counter[str] = field(default_factory=Counter)
+    warnings: set[str] = field(default_factory=set)
 
     def reject(self, code: str, count: int) -> None:
         """Count records that were set aside."""

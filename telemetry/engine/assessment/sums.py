@@ -9,7 +9,8 @@ from telemetry.engine.tallies import How, Tally
 from telemetry.engine.usage import DAY_S, HOUR_S
 
 SHORT_S: Final = {"within_minute": 60, "within_five": 300}
-_MONDAY_S: Final = 3 * DAY_S  # the epoch began on a Thursday, three days into its week
+UTC: Final = "UTC"
+_QUARTER_S: Final = HOUR_S // 4  # every zone's offset is a whole number of these
 WEEK_HOURS: Final = 7 * 24
 
 
@@ -48,9 +49,18 @@ _SUMMED: Final[dict[str, How]] = dict.fromkeys(LOAD, "sum")
 
 
 class Sums:
-    """All sums that are small: by user and class, partition, hour of the week, day, and two histograms."""
+    """All sums that are small: by user and class, partition, hour of the week, day, and two histograms.
 
-    def __init__(self) -> None:
+    Hours of the week are those of `zone`, days are UTC's.
+    """
+
+    def __init__(self, zone: str = UTC) -> None:
+        """Prepare to add. Errors: `ValueError` where there is no such zone."""
+        try:
+            pl.select(_hour_of_week(pl.lit(0), zone))
+        except pl.exceptions.ComputeError:
+            raise ValueError(f"{zone} is no time zone") from None
+        self.zone = zone
         self.users = Tally(("user", "agent"), _SUMMED)
         self.accounts = Tally(("account", "agent"), {"submissions": "sum"})
         asked: dict[str, How] = {"submissions": "sum", "longest_s": "max", "limits": "sum"}
@@ -72,11 +82,18 @@ class Sums:
         self.partitions.add(load.group_by("partition", "user", "agent").agg(submissions, *asked))
         self.users.add(load.group_by("user", "agent").agg(sums))
         self.accounts.add(load.filter(pl.col("account") != "").group_by("account", "agent").agg(submissions))
-        hour = ((pl.col("submit_s") + _MONDAY_S) // HOUR_S % WEEK_HOURS).alias("hour")
-        self.week.add(load.group_by(hour, "agent").agg(submissions))
+        quarters = load.group_by((pl.col("submit_s") // _QUARTER_S).alias("quarter"), "agent").agg(submissions)
+        hour = _hour_of_week(pl.col("quarter") * _QUARTER_S, self.zone).alias("hour")
+        self.week.add(quarters.group_by(hour, "agent").agg(submissions))
         self.days.add(load.group_by((pl.col("submit_s") // DAY_S).alias("day"), "agent").agg(submissions))
         ran = load.filter(pl.col("ran") > 0)
         for tally, value in ((self.runtimes, pl.col("elapsed_s")), (self.waits, wait())):
             tally.add(ran.group_by(bucket(value), "agent").agg(pl.col("ran").sum().alias("jobs")))
         first, last, ended = pl.col("submit_s").min(), pl.col("submit_s").max(), pl.col("end_s").max()
         self.span.add(jobs.group_by("agent").agg(first.alias("first_s"), last.alias("last_s"), ended.alias("ended_s")))
+
+
+def _hour_of_week(instant_s: pl.Expr, zone: str) -> pl.Expr:
+    """Return the hours since the midnight that Monday begins with, on a zone's clocks."""
+    local = pl.from_epoch(instant_s, time_unit="s").dt.replace_time_zone(UTC).dt.convert_time_zone(zone)
+    return (local.dt.weekday().cast(pl.Int64) - 1) * 24 + local.dt.hour().cast(pl.Int64)

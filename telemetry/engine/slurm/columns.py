@@ -116,7 +116,7 @@ class Plan:
         return len(self.names)
 
 
-def _resembles_xdmod(values: Sequence[str]) -> bool:
+def resembles_xdmod(values: Sequence[str]) -> bool:
     """Say whether a first line is a record of the 26 columns, not a header: ids and the submission in their places."""
     if len(values) < XDMOD_WIDTH:  # more where the job's name, which comes last, holds separators
         return False
@@ -138,7 +138,7 @@ def compile_plan(header: str) -> Plan:
             "missing_columns",
             f"This is not a sacct file with the columns needed: {', '.join(missing)} missing.",
             missing=missing,
-            remedy=XDMOD_REMEDY if _resembles_xdmod(names) else f"Make it with: {COMMAND}",
+            remedy=XDMOD_REMEDY if resembles_xdmod(names) else f"Make it with: {COMMAND}",
         )
     if doubled:
         raise FormatError("duplicate_columns", f"Columns named twice: {', '.join(doubled)}.")

@@ -6,12 +6,11 @@ from typing import Any, Final
 
 from principals.models import Cluster
 from telemetry.engine.accelerators import ACCELERATORS, Accelerator, identify, smallest_of
-from telemetry.engine.gpu_use import GpuReading, find_fit, sum_up
+from telemetry.engine.gpu_use import CLOCKS_DIFFER_S, GpuReading, find_fit, sum_up
 from telemetry.models import Job, JobGpu, JobGpuUse, Node
 from telemetry.services.generations import start_generation
 from telemetry.services.gpu_rollups import mark_days
 
-CLOCKS_DIFFER_S: Final = 300
 _MADE: Final = [each.name for each in JobGpuUse._meta.fields if each.name != "job"]
 
 

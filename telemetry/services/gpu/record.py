@@ -14,10 +14,10 @@ from principals.actors import Actor
 from principals.models import Cluster
 from telemetry import permissions
 from telemetry.engine import gpu_use
-from telemetry.engine.gpu_use import GpuReading
+from telemetry.engine.gpu_use import CLOCKS_DIFFER_S, GpuReading
 from telemetry.engine.redaction import is_secretless
 from telemetry.models import IngestBatch, JobGpu
-from telemetry.services.gpu.jobs import CLOCKS_DIFFER_S, JobFinder, reading_of, sum_up_jobs
+from telemetry.services.gpu.jobs import JobFinder, reading_of, sum_up_jobs
 from telemetry.services.sources import note_source
 
 SLICE: Final = 500  # readings of one transaction

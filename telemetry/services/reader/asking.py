@@ -7,39 +7,17 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from portal.core.errors import DomainError
+from portal.core.running import Ran, TooMuch, run_within
 from telemetry.engine.redaction import redact_raw
+from telemetry.engine.slurm import asking
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.services.ingest.feed import redaction_key
-from telemetry.services.reader.running import Ran, TooMuch, run_within
 
 TIMEOUT_S: Final = 60.0
 # On one command line: the kernel takes megabytes, slurmdbd is asked for no more than it answers at once.
 IDS_A_CALL: Final = 500
 MOST_BYTES: Final = 256 * 1024 * 1024  # of an answer, which is read whole: a hundred thousand records and more
 _SHOWN: Final = 300
-# What changes how Slurm's commands write times and columns.
-_CHANGING: Final = ("SLURM_TIME", "SLURM_BITSTR", "SQUEUE_", "SACCT_", "SCONTROL_")
-
-# What a complaint holds → the code and what to do about it; the first that fits.
-_REMEDIES: Final = (
-    (
-        ("configuration source", "fetch_config", "dns srv", "slurm.conf"), "slurm_unconfigured",
-        "Give this host the cluster's configuration: slurm.conf in /etc/slurm (or where SLURM_CONF points), or the "
-        "DNS record by which a configless slurmctld is found.",
-    ),
-    (
-        ("munge", "authentication", "auth_"), "slurm_not_trusted",
-        "See that munged runs here with the cluster's munge.key, and that the clocks agree.",
-    ),
-    (
-        ("unable to contact", "connection refused", "timed out"), "slurm_unreachable",
-        "See that slurmctld and slurmdbd run, and that this host reaches them (scontrol ping).",
-    ),
-    (
-        ("accounting storage is disabled",), "slurm_without_accounting",
-        "The reader needs slurmdbd: AccountingStorageType=accounting_storage/slurmdbd in slurm.conf.",
-    ),
-)  # fmt: skip
 
 
 class SlurmUnavailable(DomainError):
@@ -63,7 +41,7 @@ def describe_with_remedy(error: DomainError | FormatError) -> str:
 class Asker:
     """Runs programs that ask a Slurm. `calls` counts how often, `busy_s` how long they took."""
 
-    install: ClassVar[str] = "Install Slurm's client commands."  # what to do where there is no such program
+    install: ClassVar[str] = asking.NO_COMMANDS  # what to do where there is no such program
 
     environment: dict[str, str] = field(default_factory=dict)
     timeout_s: float = TIMEOUT_S
@@ -77,7 +55,10 @@ class Asker:
         self.calls += 1
         try:
             return run_within(
-                command, environment=self._environment(), timeout_s=self.timeout_s, most_bytes=self.most_bytes
+                command,
+                environment=asking.clean_environment(os.environ | self.environment),
+                timeout_s=self.timeout_s,
+                most_bytes=self.most_bytes,
             )
         except (OSError, subprocess.TimeoutExpired, TooMuch) as error:
             raise self._explain(name, command[0], error) from None
@@ -100,11 +81,6 @@ class Asker:
         words = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
         return SlurmUnavailable(f"{program} cannot be run: {words}.", code="slurm_missing", remedy=by_hand)
 
-    def _environment(self) -> dict[str, str]:
-        """Return the environment without what would change how times and columns are written."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(_CHANGING)}
-        return kept | self.environment | {"TZ": "UTC", "LC_ALL": "C.UTF-8"}
-
 
 def refuse_unless_quiet(name: str, ran: Ran) -> None:
     """Raise `SlurmUnavailable` unless a program ended well and without a word beside its answer.
@@ -118,11 +94,5 @@ def refuse_unless_quiet(name: str, ran: Ran) -> None:
 
 def _unavailable(name: str, complaint: str) -> SlurmUnavailable:
     """Say what a program complained of, and what to do where the complaint is a known one."""
-    lines = complaint.splitlines()
-    worst = next((line for line in lines if "fatal: " in line), lines[0])
-    first = worst.removeprefix(f"{name}: ").removeprefix("error: ").removeprefix("fatal: ")
-    heard = complaint.lower()
-    for signs, code, remedy in _REMEDIES:
-        if any(sign in heard for sign in signs):
-            return SlurmUnavailable(f"{name}: {first}.", code=code, remedy=remedy)
-    return SlurmUnavailable(f"{name}: {first}.", remedy="Look at slurmctld and slurmdbd.")
+    detail, code, remedy = asking.explain_complaint(name, complaint)
+    return SlurmUnavailable(detail, code=code, remedy=remedy or "Look at slurmctld and slurmdbd.")

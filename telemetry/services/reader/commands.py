@@ -3,11 +3,9 @@
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Final
+from datetime import datetime
 
-from telemetry.engine.slurm import identity
-from telemetry.engine.slurm.columns import COMMAND
+from telemetry.engine.slurm import asking, identity
 from telemetry.engine.slurm.identity import Identity
 from telemetry.engine.slurm.inventory import Association, Node, Partition, Qos, Reading, sacctmgr_text, scontrol_text
 from telemetry.engine.slurm.queue import FORMAT, Queue, read_queue
@@ -15,8 +13,6 @@ from telemetry.engine.slurm.records import Outcome
 from telemetry.engine.slurm.sacct_text import SacctReader
 from telemetry.engine.slurm.statistics import Statistics, read_statistics
 from telemetry.services.reader.asking import Asker, refuse_unless_quiet
-
-_COLUMNS: Final = COMMAND.partition("--format=")[2]
 
 
 @dataclass
@@ -40,8 +36,7 @@ class Commands(Asker):
 
         What was cancelled before it became eligible is in no span of time: only `account_for` finds it.
         """
-        span = ("--allusers", "--starttime", _written(first), "--endtime", _written(last))
-        return self._sacct(*span, now_s=now_s)
+        return self._sacct(*asking.between(first, last), now_s=now_s)
 
     def count(self) -> Statistics:
         """Ask the controller who asked it what."""
@@ -66,7 +61,7 @@ class Commands(Asker):
         return sacctmgr_text.read_associations(told, self._text(*sacctmgr_text.DEFAULTS_COMMAND, only))
 
     def _sacct(self, *which: str, now_s: int) -> list[Outcome]:
-        printed = self._run("sacct", "--duplicates", "--parsable2", *which, f"--format={_COLUMNS}")
+        printed = self._run(*asking.sacct_command(*which))
         return list(SacctReader(io.BytesIO(printed), now_s=now_s))
 
     def _text(self, *command: str) -> str:
@@ -76,7 +71,3 @@ class Commands(Asker):
         ran = self.run(*command, name=command[0])
         refuse_unless_quiet(command[0], ran)
         return ran.out
-
-
-def _written(instant: datetime) -> str:
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")

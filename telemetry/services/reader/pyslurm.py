@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from portal.core.running import Ran
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.identity import Identity, read_identity_dump, series_of
 from telemetry.engine.slurm.inventory import Association, Node, Partition, Qos, Reading, pyslurm_dumps
@@ -22,7 +23,6 @@ from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected
 from telemetry.engine.slurm.statistics import STATISTICS_FIELDS, Statistics, read_statistics_dump
 from telemetry.services.reader.asking import IDS_A_CALL, Asker, SlurmUnavailable, refuse_unless_quiet
 from telemetry.services.reader.commands import Commands
-from telemetry.services.reader.running import Ran
 
 PROGRAM: Final = Path(__file__).with_name("alone") / "ask_pyslurm.py"
 SERIES: Final = "25.11"  # whose objects are known; PySlurm's series is that of the Slurm it is built for

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from telemetry.engine.assessment.assessor import Assessment
-from telemetry.engine.assessment.figures import alike, dumps, load, missing, places, rhythm, scheduling
+from telemetry.engine.assessment.figures import alike, dumps, gpus, load, missing, places, rhythm, scheduling
 from telemetry.engine.assessment.figures.kinds import Reading
 from telemetry.engine.report_content import Column, Figure, Row, Section
 
@@ -13,8 +13,12 @@ MISSING_TITLE: Final = "What this cannot say yet"
 LIMITS: Final = (
     "Who is not known to use an agent is not attributed; that is no claim that a person typed it.",
     "Agent users and others are different people; not every difference is caused by agents.",
-    "Times are UTC, as far as sacct ran with TZ=UTC: the text does not say its zone.",
+    "Days are UTC days, as far as sacct ran with TZ=UTC: its text does not say its zone.",
     "Submit lines, comments and folders are compared as hashes; none is shown.",
+)
+OWN_SIGHT: Final = (
+    "These are the jobs that sacct shows to whoever ran this: where a site hides other people’s, their own alone. What "
+    "was cancelled before it could start is in no span of time that sacct is asked for."
 )
 
 
@@ -37,23 +41,30 @@ class Content:
         return asdict(self)
 
 
-def content_of(found: Assessment, *, cluster: str) -> Content:
-    """Put the figures together. Errors: `ValueError` where no job was counted."""
+def content_of(found: Assessment, *, cluster: str, asked: bool = False) -> Content:
+    """Put the figures together; `asked` says that sacct was, by whoever sees them.
+
+    Errors: `ValueError` where no job was counted.
+    """
     if not found.jobs:
         raise ValueError("no job was counted")
     reading = Reading(found)
     first, last = found.period
+    use = found.gpus
+    gpu_sections = () if use is None else (Section("What jobs do with their GPUs", tuple(gpus.figures(reading, use))),)
     sections = (
         Section("The load", tuple(load.figures(reading))),
         Section("When jobs come and how long they run", tuple(rhythm.figures(reading))),
         Section("Outcomes, waits and trials", (*scheduling.figures(reading), *places.figures(reading))),
+        *gpu_sections,
         Section("Work shared between people", tuple(alike.figures(reading))),
         Section("How the dumps were read", tuple(dumps.figures(reading))),
-        Section(MISSING_TITLE, missing.FIGURES),
+        Section(MISSING_TITLE, tuple(missing.figures(has_gpus=found.gpus is not None))),
     )
     return Content(
         SCHEMA, "First assessment", cluster, first.date().isoformat(), last.date().isoformat(),
-        not found.known.is_nothing, {"account": load.DEFINITION}, LIMITS, sections,
+        not found.known.is_nothing, {"account": load.DEFINITION},
+        (*LIMITS, *([OWN_SIGHT] if asked else [])), sections,
     )  # fmt: skip
 
 

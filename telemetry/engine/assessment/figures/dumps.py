@@ -35,10 +35,15 @@ def figures(reading: Reading) -> list[Figure]:
     columns = (Column("records", "Records", "records", adds_up=True),)
     return [
         Figure("records", "Records read", "Lines of the dumps, those put together that belong to one record.",
-               "all records", "records", records, columns=columns, rows=rows),
+               "all records", "records", records, note=_told(found.lines.warnings), columns=columns, rows=rows),
         Figure("set-aside", "Records set aside", "Not counted above, each for one reason; nothing is guessed.",
                "all records", "records", aside, columns=columns, rows=_reasons(reading)),
     ]  # fmt: skip
+
+
+def _told(warnings: set[str]) -> str:
+    """Return what readers had to say; it quotes the dumps, so only what can be shown."""
+    return "; ".join(ascii(warning[:120])[1:-1] for warning in sorted(warnings)[:3])
 
 
 def _reasons(reading: Reading) -> tuple[Row, ...]:

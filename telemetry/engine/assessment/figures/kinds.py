@@ -76,7 +76,7 @@ def share_of(reading: Reading, part: str, whole: str) -> Callable[[bool | None],
     return lambda agent: ratio(reading.sum(part, agent), reading.sum(whole, agent))
 
 
-def hours(seconds: int) -> float:
+def hours(seconds: float) -> float:
     """Return seconds in hours."""
     return seconds / HOUR_S
 

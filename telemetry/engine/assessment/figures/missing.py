@@ -7,7 +7,7 @@ from telemetry.engine.report_content import Figure
 
 _REGISTRATION: Final = "agents registered, and their sessions declared"
 _COLLECTOR: Final = "the collector’s process events from login nodes"
-_GPUS: Final = "the GPUs’ own counters (jobstats or DCGM)"
+_GPUS: Final = "the GPUs’ own counters (--gpu with a file of jobstats or DCGM)"
 _MISSING: Final[tuple[tuple[str, str, str, Unit, str], ...]] = (
     ("agents-by-job", "Which jobs were an agent’s", "Each job by the session it was submitted in.", "share",
      _REGISTRATION),
@@ -28,6 +28,9 @@ _MISSING: Final[tuple[tuple[str, str, str, Unit, str], ...]] = (
 )  # fmt: skip
 
 
-FIGURES: Final = tuple(
-    Figure(key, title, definition, "", unit, needs=needs) for key, title, definition, unit, needs in _MISSING
-)
+def figures(*, has_gpus: bool) -> list[Figure]:
+    """Return what cannot be said; what jobs use of their GPUs can, where there are readings."""
+    return [
+        Figure(key, title, definition, "", unit, needs=needs)
+        for key, title, definition, unit, needs in _MISSING if not (has_gpus and key == "gpu-use")
+    ]  # fmt: skip

@@ -5,7 +5,7 @@ from typing import Final
 
 from telemetry.engine import usage
 from telemetry.engine.assessment.figures.kinds import RAN, SUBMITTED, Reading, class_columns, compare, ratio, share_of
-from telemetry.engine.assessment.sums import SHORT_S, WEEK_HOURS
+from telemetry.engine.assessment.sums import SHORT_S, UTC, WEEK_HOURS
 from telemetry.engine.report_content import Figure, Row
 from telemetry.engine.tallies import Tally
 
@@ -44,10 +44,11 @@ def _outside_share(counts: Sequence[int]) -> float | None:
 
 
 def _outside(reading: Reading) -> Figure:
+    zone = reading.found.sums.zone
     figure = Figure(
         "outside-working-hours", "Submissions outside working hours",
-        "Outside Monday to Friday, 08:00 to 18:00 UTC, as a share of each one’s own.", SUBMITTED, "share",
-        note="Dumps do not say the facility’s zone: hours are UTC.",
+        f"Outside Monday to Friday, 08:00 to 18:00 {zone}, as a share of each one’s own.", SUBMITTED, "share",
+        note="Dumps do not say the facility’s zone (--zone does): hours are UTC." if zone == UTC else "",
     )  # fmt: skip
     return compare(reading, figure, "Outside", lambda agent: _outside_share(_hours(reading, agent)), "submissions")
 
@@ -79,7 +80,8 @@ def _week(reading: Reading) -> Figure:
     busiest = _DAYS[whole.index(max(whole)) // 24], whole.index(max(whole)) % 24
     return Figure(
         "hour-of-week", "Submissions by hour of the week",
-        "All weeks of the period laid upon one; UTC. The headline is the busiest hour.", SUBMITTED, "submissions",
+        f"All weeks of the period laid upon one, on the clocks of {reading.found.sums.zone}. The headline is the "
+        "busiest hour.", SUBMITTED, "submissions",
         max(whole), reading.unknown("submissions"), note=f"The busiest hour is {busiest[0]} {busiest[1]:02}:00.",
         columns=class_columns("submissions", reading.classes), rows=rows,
     )  # fmt: skip

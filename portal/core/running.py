@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import IO, Final
 
 _PIECE_BYTES: Final = 1024 * 1024
 _LOOK_S: Final = 0.002
@@ -27,14 +27,18 @@ class Ran:
     complaint: bytes
 
 
-def run_within(command: Sequence[str], *, environment: dict[str, str], timeout_s: float, most_bytes: int) -> Ran:
+def run_within(
+    command: Sequence[str], *, environment: dict[str, str], timeout_s: float, most_bytes: int,
+    into: IO[bytes] | None = None,
+) -> Ran:  # fmt: skip
     """Run a command to its end; then, and past a limit, all that it started is killed (sites wrap Slurm's in scripts).
 
-    Errors: `subprocess.TimeoutExpired`, `TooMuch`, `OSError` where it cannot be started.
+    What it prints goes `into` a file, where one is given, however much it is. Errors: `subprocess.TimeoutExpired`,
+    `TooMuch`, `OSError` where it cannot be started.
     """
     deadline = time.monotonic() + timeout_s
     process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=into or subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip
     with process:
@@ -57,7 +61,7 @@ def _await_end(process: subprocess.Popen[bytes], deadline: float) -> None:
 
 
 def _read(process: subprocess.Popen[bytes], deadline: float, most_bytes: int) -> tuple[bytes, bytes]:
-    """Return what a process prints until it closes both its outputs."""
+    """Return what a process prints until it closes both its outputs; nothing of one that is a file."""
     pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe is not None]
     printed = {pipe.fileno(): bytearray() for pipe in pipes}
     with selectors.DefaultSelector() as selector:
@@ -73,5 +77,5 @@ def _read(process: subprocess.Popen[bytes], deadline: float, most_bytes: int) ->
                 printed[key.fd] += piece
                 if len(printed[key.fd]) > most_bytes:
                     raise TooMuch
-    out, complaint = (bytes(text) for text in printed.values())
-    return out, complaint
+    *out, complaint = (bytes(text) for text in printed.values())
+    return b"".join(out), complaint

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from telemetry.services.reader.running import run_within
+from portal.core.running import run_within
 
 LEAVES_ONE = "sleep 300 >/dev/null 2>&1 </dev/null & echo $!"
 
