@@ -30,6 +30,12 @@ def refresh_rollups() -> int:
 
 
 @shared_task
+def refresh_gpu_rollups() -> int:
+    """Recompute the rollups of GPU use of the days that changed."""
+    return services.refresh_gpu_rollups()
+
+
+@shared_task
 def build_job_indexes() -> int:
     """Build the indexes of jobs that a load which was killed left out."""
     return services.build_missing()

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 from portal.dashboard import formats
 from portal.dashboard.components.library import width
-from telemetry.engine.gpu_use import STRANDED_WORDS, Quadrant
+from telemetry.engine.gpu_use import SPLIT_WORDS, STRANDED_WORDS, Quadrant
 from telemetry.figures import Readings
-from telemetry.figures.gpu import SPLIT_WORDS, coverage
+from telemetry.figures.gpu import coverage
 from telemetry.figures.load import LABELS
 from telemetry.models import Actor, JobGpuUse
 from telemetry.selectors import GpuSplit, GpuSum, ratio

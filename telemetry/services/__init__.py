@@ -9,6 +9,7 @@ from telemetry.services.gpu import (
     match_gpu_utilisation,
     record_gpu_utilisation,
 )
+from telemetry.services.gpu_rollups import refresh as refresh_gpu_rollups
 from telemetry.services.ingest import (
     Progress,
     RecordStream,
@@ -65,6 +66,7 @@ __all__ = [
     "prune",
     "record_gpu_utilisation",
     "refresh",
+    "refresh_gpu_rollups",
     "require_cluster",
     "retry_batch",
     "run_batch",

@@ -71,21 +71,22 @@ def refresh(*, cluster: Cluster | None = None, limit: int = REFRESH_LIMIT) -> in
             break
         with leases.held(f"rollups:{each.name}", seconds=LEASE_S) as holder:
             done += _refresh_cluster(each, holder, limit - done) if holder else 0
-    gpu_rollups.refresh(cluster)
     return done
 
 
-def catch_up(*, cluster: Cluster, patience_s: float = 60) -> bool:
+def catch_up(*, cluster: Cluster, patience_s: float = 60, gpus: bool = True) -> bool:
     """Refresh until nothing of a cluster is marked; say whether that was reached within `patience_s`.
+
+    `gpus`: the rollups of GPU use too. They are computed by whole days, too much for every few jobs that come.
 
     Waits where another process holds the lease: it does the same work. Indexes of jobs that a killed load left out are
     built first, for there may be no worker that does. Errors: `Stopping`.
     """
     deadline = time.monotonic() + patience_s
-    while RollupDirty.objects.filter(cluster=cluster).exists() or gpu_rollups.is_behind(cluster):
+    while (marked := RollupDirty.objects.filter(cluster=cluster).exists()) or (gpus and gpu_rollups.is_behind(cluster)):
         stopping.check()
         job_indexes.build_missing()
-        if not refresh(cluster=cluster):
+        if not (refresh(cluster=cluster) if marked else gpu_rollups.refresh(cluster)):
             if time.monotonic() > deadline:
                 return False
             time.sleep(0.1)

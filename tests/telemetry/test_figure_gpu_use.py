@@ -52,7 +52,7 @@ def scope(cluster: Cluster, lab: Lab, users: list[ClusterUser]) -> Scope:
     # Neither of these belongs to July's jobs with GPUs.
     gpu_job(users[0], lab, 8, start=DAY_0 - 40 * 86_400)
     gpu_job(users[0], lab, 9, gpus=0)
-    services.refresh()
+    services.catch_up(cluster=cluster)
     return Scope(SYSTEM_ACTOR, cluster, JULY)
 
 
@@ -144,7 +144,7 @@ def test_a_pi_sees_the_lab_alone(scope: Scope, cluster: Cluster, users: list[Clu
     other = factories.make_lab("bio")
     gpu_job(users[0], other, 20)
     record(cluster, reading(20, 90, 90))
-    services.refresh()
+    services.catch_up(cluster=cluster)
     pi = factories.make_user()
     LabMembership.objects.create(lab=other, user=pi, role="pi")
     split = selectors.gpu_split(Scope(factories.actor_of(pi), cluster, JULY))
@@ -163,7 +163,7 @@ def test_queries_do_not_grow(scope: Scope, django_assert_num_queries) -> None:
 
 def test_a_month_without_readings_says_nothing_rather_than_zero(cluster: Cluster, lab: Lab, users) -> None:
     gpu_job(users[0], lab, 1)
-    services.refresh()
+    services.catch_up(cluster=cluster)
     scope = Scope(SYSTEM_ACTOR, cluster, JULY)
     assert [figure(key, scope).value for key in GPU_FIGURES] == [None] * len(GPU_FIGURES)
     assert rows("gpu-utilisation", scope)["unmeasured"][1] == 1
@@ -171,7 +171,7 @@ def test_a_month_without_readings_says_nothing_rather_than_zero(cluster: Cluster
 
 def test_memory_that_is_a_peak_is_told(scope: Scope, cluster: Cluster) -> None:
     record(cluster, reading(7, 10, 20, memory_is_peak=True))
-    services.refresh()
+    services.catch_up(cluster=cluster)
     assert "Of 1 memory is the peak" in figure("gpu-utilisation", scope).note
 
 

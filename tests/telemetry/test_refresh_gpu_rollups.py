@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
@@ -20,7 +21,7 @@ from telemetry import services
 from telemetry.models import Job, JobGpu, RollupGpu, RollupGpuDirty
 from telemetry.services import gpu_rollups
 from telemetry.services.generations import generation_of
-from telemetry.tasks import refresh_rollups
+from telemetry.tasks import refresh_gpu_rollups, refresh_rollups
 from tests import factories
 from tests.telemetry.gpu_rows import DAY_0, ENDED, gpu_job, reading
 from tests.telemetry.job_rows import mark
@@ -30,6 +31,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 DAY = 86_400
 SUMS = ("jobs", "held_s", "measured_s", "stranded_s", "peaks")
 KEY = ("day", "lab_id", "partition", "actor", "harness", "quadrant")
+
+
+def refresh_all(cluster: Cluster | None = None) -> None:
+    services.refresh(cluster=cluster)
+    gpu_rollups.refresh(cluster)
 
 
 def expected() -> dict[tuple[Any, ...], Counter[str]]:
@@ -137,7 +143,7 @@ def test_any_order_gives_what_jobs_and_readings_say(
             record(cluster, reading(raw_id, compute, memory, gpu=gpu, at=at, memory_is_peak=is_peak))
         else:
             services.match_gpu_utilisation()
-            services.refresh()
+            refresh_all()
     services.match_gpu_utilisation()
     assert services.catch_up(cluster=cluster)
     assert_exact()
@@ -145,11 +151,12 @@ def test_any_order_gives_what_jobs_and_readings_say(
 
 def test_a_reading_alone_brings_its_day_up_to_date(cluster: Cluster, users, labs) -> None:
     gpu_job(users[0], labs[0], 1)
-    services.refresh()
+    refresh_all()
     assert [(row.quadrant, row.jobs) for row in RollupGpu.objects.all()] == [("", 1)]
     record(cluster, reading(1, 20, 10))
     assert list(RollupGpuDirty.objects.values_list("day", flat=True)) == [july(0)]
     assert refresh_rollups() == 0  # pairs of days and users: none of these changed
+    assert refresh_gpu_rollups() == 1
     found = RollupGpu.objects.get()
     assert (found.quadrant, found.jobs, found.held_s, found.stranded_s) == ("low", 1, 7200, 5760)
     assert_exact()
@@ -159,9 +166,9 @@ def test_a_reading_that_waited_marks_the_day_of_its_job(cluster: Cluster, users,
     record(cluster, reading(1))
     assert not RollupGpuDirty.objects.exists()
     gpu_job(users[0], labs[0], 1)
-    services.refresh()
+    refresh_all()
     services.match_gpu_utilisation()
-    services.refresh()
+    refresh_all()
     assert RollupGpu.objects.get().quadrant == "low"
     assert_exact()
 
@@ -169,7 +176,7 @@ def test_a_reading_that_waited_marks_the_day_of_its_job(cluster: Cluster, users,
 def test_the_same_reading_again_marks_nothing(cluster: Cluster, users, labs) -> None:
     gpu_job(users[0], labs[0], 1)
     record(cluster, reading(1))
-    services.refresh()
+    refresh_all()
     record(cluster, reading(1))
     assert not RollupGpuDirty.objects.exists()
 
@@ -177,18 +184,18 @@ def test_the_same_reading_again_marks_nothing(cluster: Cluster, users, labs) -> 
 def test_a_job_that_ends_on_another_day_leaves_the_first(cluster: Cluster, users, labs) -> None:
     job = gpu_job(users[0], labs[0], 1)
     record(cluster, reading(1))
-    services.refresh()
+    refresh_all()
     mark(job)
     Job.objects.update(end=DAY_0 + DAY + 60, usage_end=DAY_0 + DAY + 60, elapsed_s=DAY)
     mark(job)
-    services.refresh()
+    refresh_all()
     assert list(RollupGpu.objects.values_list("day", "held_s")) == [(july(1), DAY)]
     assert_exact()
 
 
 def test_what_changes_while_a_day_is_computed_stays_marked(cluster: Cluster, users, labs, monkeypatch) -> None:
     gpu_job(users[0], labs[0], 1)
-    services.refresh()
+    refresh_all()
     record(cluster, reading(1, 20, 10))
     compute = gpu_rollups._compute
 
@@ -232,7 +239,7 @@ def test_other_clusters_keep_their_marks(cluster: Cluster, users, labs) -> None:
     other = factories.make_cluster("borage")
     gpu_rollups.mark_days(other, [july(0)])
     gpu_job(users[0], labs[0], 1)
-    services.refresh(cluster=cluster)
+    refresh_all(cluster)
     assert list(RollupGpuDirty.objects.values_list("cluster__name", flat=True)) == ["borage"]
 
 
@@ -241,7 +248,7 @@ def test_a_day_costs_as_many_queries_whatever_its_jobs(cluster: Cluster, users, 
     for number in (3, 30):
         for raw_id in range(number * 100, number * 101):
             gpu_job(users[raw_id % 2], labs[raw_id % 2], raw_id)
-        services.refresh()
+        refresh_all()
         gpu_rollups.mark_days(cluster, [july(0)])
         with CaptureQueriesContext(connection) as asked:
             gpu_rollups.refresh()
@@ -253,11 +260,11 @@ def test_what_was_there_before_them_is_computed_by_the_first_refresh(cluster: Cl
     gpu_job(users[0], labs[0], 1)
     gpu_job(users[1], labs[1], 2, start=DAY_0 + 3 * DAY)
     record(cluster, reading(1))
-    services.refresh()
+    refresh_all()
     RollupGpu.objects.all().delete()
     with connection.cursor() as cursor:
         cursor.execute(import_module("telemetry.migrations.0016_gpu_rollups")._MARK_ALL)
-    services.refresh()
+    refresh_all()
     assert RollupGpu.objects.count() == 2
     assert_exact()
 
@@ -269,6 +276,15 @@ def test_catching_up_waits_for_readings_too(cluster: Cluster, users, labs) -> No
     with leases.held(f"gpu-rollups:{cluster.name}", seconds=30):
         assert not services.catch_up(cluster=cluster, patience_s=0)
     assert services.catch_up(cluster=cluster)
+    assert_exact()
+
+
+def test_every_few_jobs_that_come_leave_the_day_to_the_minute(cluster: Cluster, users, labs) -> None:
+    gpu_job(users[0], labs[0], 1)
+    assert services.catch_up(cluster=cluster, gpus=False)
+    assert RollupGpuDirty.objects.exists() and not RollupGpu.objects.exists()
+    assert django_settings.CELERY_BEAT_SCHEDULE["refresh-gpu-rollups"]["task"] == refresh_gpu_rollups.name
+    assert refresh_gpu_rollups() == 1
     assert_exact()
 
 

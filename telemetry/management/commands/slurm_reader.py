@@ -82,7 +82,7 @@ class Command(BaseCommand):
             raise
         finally:
             reader.close()
-        services.catch_up(cluster=reader.cluster)
+        services.catch_up(cluster=reader.cluster, gpus=False)
         self.stdout.write(
             f"{len(reader.queue)} job{pluralize(reader.queue)} in the queue, {asked} asked about, "
             f"{len(reader.unsettled)} unsettled."

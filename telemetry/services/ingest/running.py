@@ -80,7 +80,7 @@ def run_feed(
     finish_batch(feed, ref)
     job_indexes.build_missing()
     # What is interrupted here stays marked for the next time.
-    rollups.catch_up(cluster=feed.cluster)
+    rollups.catch_up(cluster=feed.cluster, gpus=False)
 
 
 def _one_ahead(chunks: Iterator[Prepared]) -> Iterator[Prepared]:
