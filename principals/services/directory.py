@@ -1,7 +1,7 @@
 """Names that telemetry brings: clusters, login names, Slurm accounts and the labs that pay for them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -64,6 +64,16 @@ class Directory:
             row, _ = ClusterUser.objects.get_or_create(cluster=self.cluster, login=login, defaults={"user": person})
             known = self._users[login] = row.pk
         return known
+
+    def learn_logins(self, logins: Iterable[str]) -> None:
+        """Look many login names up at once, and make those that are new: a few queries, however many they are."""
+        new = [login for login in dict.fromkeys(logins) if login not in self._users]
+        if not new:
+            return
+        people = dict(User.objects.filter(username__in=new).values_list("username", "pk"))
+        rows = (ClusterUser(cluster=self.cluster, login=login, user_id=people.get(login)) for login in new)
+        ClusterUser.objects.bulk_create(rows, ignore_conflicts=True)  # somebody else may have made some meanwhile
+        self._users |= dict(self.cluster.cluster_users.filter(login__in=new).values_list("login", "pk"))
 
     def lab_id(self, name: str) -> int:
         """Return the id of the lab of that name."""

@@ -52,13 +52,15 @@ class _Hit:
     rank: int
 
 
-# One of these is in every text of ASCII alone that `may_hold_secret` points at, upper or lower case: for many texts at
-# once, where one search for all of them is cheap. "gh", "ia" and "eyj" point at much that is none.
+# One of these is in every text of ASCII alone that `may_hold_secret` points at: those of the first row in upper or
+# lower case, those of the second as they are written. For many texts at once, where one search for all of them is
+# cheap. "gh" points at much that is none.
 SIGNS: Final = (
     "key", "pass", "token", "://", "login", "cre", "auth", "curl", "hf_", "sk-", "sql", "7z", "_pat_", "xox", "gh",
-    "bearer", "sudo", "ldap", "pat-", "pi-", "pm_", "zip", "redis", "mariadb", "<<<", "cookie", "kinit", "ia", "iza",
-    "eyj", "sg.", ":aa", "_pwd", "gsk_", "k_live_", "r8_", "_api_", "pplx-", "xai-", "dapi",
+    "bearer", "sudo", "ldap", "pat-", "pi-", "pm_", "zip", "redis", "mariadb", "<<<", "cookie", "kinit", "_pwd",
+    "gsk_", "k_live_", "r8_", "_api_", "pplx-", "xai-", "dapi",
 )  # fmt: skip
+EXACT_SIGNS: Final = ("IA", "Iza", "eyJ", "SG.", ":AA")
 _HIDDEN = re.compile("[\u00ad\u200b\u200c\u200d\u2060\ufeff]")  # characters that show nothing
 
 

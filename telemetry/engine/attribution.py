@@ -15,7 +15,7 @@ Confidences are ordinal ("which answer to trust more"), not measured probabiliti
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 Actor: TypeAlias = Literal["agent", "human", "unknown"]
@@ -103,6 +103,14 @@ def _method(agents: int, covering: int) -> str:
     return METHOD_DECLARED_SEVERAL if agents > 1 else METHOD_DECLARED
 
 
+class Span(NamedTuple):
+    """From some second on, until the next span of the user, all submits are attributed alike."""
+
+    user: str
+    first_s: int
+    found: Attribution
+
+
 class Matcher:
     """Attribute many jobs of one cluster: sessions sorted by user and start, found by bisection.
 
@@ -130,6 +138,17 @@ class Matcher:
                 covering.append(sessions[i])
             i -= 1
         return _judge(covering)
+
+    def spans(self) -> Iterator[Span]:
+        """Yield the spans of each user in their order, cut at the edges of sessions: for many jobs at once.
+
+        Before the first one nobody knows; else the last one at or before a submit has the answer of `attribute`.
+        """
+        for user, (_, _, sessions) in self._by_user.items():
+            starts = {session.start_s - CLOCK_SLACK_S for session in sessions}
+            ends = {session.end_s + CLOCK_SLACK_S + 1 for session in sessions if session.end_s is not None}
+            for moment_s in sorted(starts | ends):
+                yield Span(user, moment_s, self.attribute(user=user, submit_s=moment_s))
 
 
 _Index: TypeAlias = tuple[list[int], list[float], list[Session]]

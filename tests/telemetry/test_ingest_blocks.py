@@ -36,6 +36,7 @@ ODD = (
     job_row(19, JobName='say "hi", \\N \\'),
     job_row(23, Submit="1999-12-31T10:00:00"), job_row(24, Start="1999-12-31T10:00:00"),
     job_row(25, Elapsed="99-00:00:00"), job_row(26, JobName="a\rb"), job_row(27, JobName="\\."),
+    job_row(28, JobName="a\tb"), job_row(29, JobName="a\\tb", WorkDir="\\N"), job_row(30, Comment="a\\b\"c"),
     job_row(20, ReqMem="16?", AllocTRES=""), job_row(21, QOS="", JobName=""), job_row(22, Submit="2026-07-01T09:59:59"),
 )  # fmt: skip
 SESSIONS = [
@@ -108,7 +109,7 @@ def test_all_odd_lines_together_come_to_the_same_rows_both_ways() -> None:
     by_rows, in_blocks = ingest_both_ways([text(*filler, *ODD, *filler)], block_rows=40)
 
     assert in_blocks == by_rows
-    assert in_blocks[0][0] == {"created": 80, "updated": 3, "duplicate": 60, "rejected": 6, "step": 1}
+    assert in_blocks[0][0] == {"created": 83, "updated": 3, "duplicate": 60, "rejected": 6, "step": 1}
 
 
 @pytest.mark.parametrize("many_bytes", [0, 10**9])

@@ -7,6 +7,7 @@ column's own parser (`values.py`) takes or, for times and job ids, that has the 
 Columns repeat themselves: each distinct text is parsed once a block, by the parser that reads single rows.
 """
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -16,7 +17,7 @@ import polars as pl
 from telemetry.engine.slurm.columns import FILLED, Plan
 from telemetry.engine.slurm.errors import FieldError
 from telemetry.engine.slurm.lines import MAX_LINE_BYTES
-from telemetry.engine.slurm.records import NEVER_ASSIGNED, JobRecord, campaign_of, digest_of, told_extra
+from telemetry.engine.slurm.records import NEVER_ASSIGNED, JobRecord, campaign_of, digest_bytes, told_extra
 from telemetry.engine.slurm.rows import CLOSED, FUTURE_SLACK_S, NO_VALUE, SIZES, USED, read_sizes
 from telemetry.engine.slurm.values import (
     UNSET_TIMES,
@@ -31,6 +32,8 @@ _RAW_ID: Final = r"^[0-9]{1,18}$"
 _TASK_ID: Final = r"^[0-9]{1,18}_[0-9]{1,10}$"
 _STEP: Final = r"^[0-9]{1,18}(?:_[0-9]{1,10})?\.[A-Za-z0-9_+-]{1,64}$"
 _STEP_RAW: Final = r"^[0-9]{1,18}(?:\.[A-Za-z0-9_+-]{1,64})?$"
+_SPAN: Final = "^(?:[0-9]{1,6}-)?[0-9]{2}:[0-9]{2}:[0-9]{2}$"
+_ELAPSED: Final = ("@elapsedraw", "@elapsed")
 _TIMES: Final = ("submit", "eligible", "start", "end")
 _TEXTS: Final = {
     "jobid": "job_id", "user": "user", "account": "account", "group": "group", "cluster": "cluster",
@@ -41,6 +44,7 @@ _NEEDED: Final = frozenset({"jobid", "jobidraw", "user", "state", "submit", "sta
 _MAX: Final = 2**63 - 1
 _INT: Final = pl.Int64()
 _TEXT: Final = pl.String()
+_DEFAULTS: Final = JobRecord._field_defaults
 _Parse: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
@@ -51,6 +55,13 @@ class Tail(NamedTuple):
     comment: str
     gpu_types: tuple[str, ...]
     extra: Mapping[str, str]
+
+
+_TOLD_TAILS: Final[Mapping[str, Callable[[Tail], str]]] = {
+    "campaign": lambda tail: tail.campaign,
+    "gpu_types": lambda tail: str(tail.gpu_types),
+    "comment": lambda tail: tail.comment + told_extra(tail.extra),  # the last field, and what follows it
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +82,21 @@ class Columns:
         """Return the records of some rows of `jobs`, each with its line."""
         return list(zip(rows["line"].to_list(), self.records(rows), strict=True))
 
-    def digests(self, jobs: pl.DataFrame) -> list[int]:
+    def digests(self, jobs: pl.DataFrame) -> pl.Series:
         """Return `content_digest` of some rows of `jobs`, without making records of them."""
-        tail = jobs["tail"]
-        constant = {
-            name: str(default) for name, default in JobRecord._field_defaults.items() if name not in jobs.columns
+        told: dict[str, pl.Series | pl.Expr] = {
+            name: pl.Series([text(each) for each in self.tails], dtype=_TEXT).gather(jobs["tail"])
+            for name, text in _TOLD_TAILS.items()
         }
-        told = {
-            "campaign": pl.Series([each.campaign for each in self.tails], dtype=_TEXT).gather(tail),
-            "comment": pl.Series([each.comment for each in self.tails], dtype=_TEXT).gather(tail),
-            "gpu_types": pl.Series([str(each.gpu_types) for each in self.tails], dtype=_TEXT).gather(tail),
-        }
-        extra = pl.Series("extra", [told_extra(each.extra) for each in self.tails], dtype=_TEXT).gather(tail)
-        texts = [
-            told[name].alias(name) if name in told else pl.lit(constant[name]) if name in constant else _told(name)
-            for name in JobRecord._fields[:-1]
-        ]
-        parts = jobs.with_columns(extra).select(pl.concat_str(pl.concat_str(texts, separator="\x1f"), "extra"))
-        return [digest_of(text) for text in parts.to_series().to_list()]
+        told["started"] = pl.when("started").then(pl.lit("True")).otherwise(pl.lit("False"))
+        told |= {name: pl.lit(str(_DEFAULTS[name])) for name in _DEFAULTS.keys() - jobs.columns - told.keys()}
+        # No text of a plain line has a newline. Hashed as bytes, a row costs half of what it does by way of `str`.
+        lines = io.BytesIO()
+        jobs.select(told.get(name, pl.col(name)).alias(name) for name in JobRecord._fields[:-1]).write_csv(
+            lines, include_header=False, separator="\x1f", quote_style="never", null_value="None"
+        )
+        digests = map(digest_bytes, lines.getvalue().split(b"\n")[:-1])
+        return pl.Series("digest", list(digests), dtype=pl.Binary).bin.reinterpret(dtype=_INT, endianness="big")
 
     def _record(self, row: dict[str, Any]) -> JobRecord:
         tail = self.tails[row.pop("tail")]
@@ -185,8 +193,20 @@ class ColumnReader:
         cells = _join(cells, ["@exitcode"], parse_exit_code, {"exit_code": _INT, "exit_signal": _INT})
         cells = _join(cells, ["@uid"], uid, {"uid": _INT})
         cells = _join(cells, ["@restarts"], lambda text: (parse_count(text) or 0,), {"restarts": _INT})
-        cells = _join(cells, ["@elapsedraw", "@elapsed"], _elapsed, {"elapsed_known": _INT})
+        cells = self._read_elapsed(cells)
         return _join(cells, ["@timelimit"], lambda text: (parse_duration(text),), {"timelimit_s": _INT})
+
+    def _read_elapsed(self, cells: pl.DataFrame) -> pl.DataFrame:
+        """Read how long jobs ran: nearly each another time, so that those in a usual form are worked out in columns."""
+        raw, text = pl.col("@elapsedraw"), pl.col("@elapsed")
+        told = (
+            pl.when(raw.str.contains(_RAW_ID)).then(raw.cast(_INT, strict=False))
+            .when((raw == "") & text.str.contains(_SPAN)).then(_span(text))
+        )  # fmt: skip
+        left = [pl.when(pl.col("told").is_null()).then(name).otherwise(pl.lit("")).alias(name) for name in _ELAPSED]
+        cells = cells.with_columns(told.alias("told")).with_columns(left)
+        cells = _join(cells, _ELAPSED, _elapsed, {"elapsed_other": _INT})
+        return cells.with_columns(pl.coalesce("told", "elapsed_other").alias("elapsed_known"))
 
     def _read_times(self, cells: pl.DataFrame) -> pl.DataFrame:
         """Read the instants, and mark what no job may say (those rows get their reason elsewhere)."""
@@ -265,6 +285,14 @@ def _elapsed(raw: str, text: str) -> tuple[int | None]:
     return (parse_count(raw) if raw else parse_duration(text),)
 
 
+def _span(text: pl.Expr) -> pl.Expr:
+    """Work out the seconds of texts of the form `_SPAN`, as `parse_duration` does; null for others."""
+    days = pl.when(text.str.len_bytes() > 8).then(text.str.head(-9)).otherwise(pl.lit("0"))
+    hours, minutes, seconds = (text.str.slice(at, 2) for at in (-8, -5, -2))
+    parts = ((days, 86_400), (hours, 3600), (minutes, 60), (seconds, 1))
+    return pl.sum_horizontal(part.cast(_INT, strict=False) * size for part, size in parts)
+
+
 def _passes(check: Callable[[str], object], text: str) -> bool:
     try:
         check(text)
@@ -276,13 +304,6 @@ def _passes(check: Callable[[str], object], text: str) -> bool:
 def _instant(name: str) -> pl.Expr:
     parsed = pl.col(f"@{name}").str.strptime(pl.Datetime("ms"), "%Y-%m-%dT%H:%M:%S", strict=False)
     return parsed.dt.epoch("s").cast(_INT).alias(f"{name}_s")
-
-
-def _told(name: str) -> pl.Expr:
-    """Write a column as `str` writes its values."""
-    if name == "started":
-        return pl.when(pl.col(name)).then(pl.lit("True")).otherwise(pl.lit("False"))
-    return pl.col(name).cast(_TEXT).fill_null("None")
 
 
 def _is_time(name: str) -> pl.Expr:

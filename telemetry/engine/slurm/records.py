@@ -96,19 +96,21 @@ Outcome: TypeAlias = JobRecord | Rejected | StepSeen
 
 def content_digest(record: JobRecord) -> int:
     """Digest everything a record says into a signed 64-bit number: equal records, equal digests."""
-    return digest_of(_ALL % record[:-1] + told_extra(record.extra))
+    told = _ALL % record[:-1] + told_extra(record.extra)
+    return int.from_bytes(digest_bytes(told.encode(errors="surrogatepass")), "big", signed=True)
 
 
-def digest_of(told: str) -> int:
+def digest_bytes(told: bytes) -> bytes:
     """Digest the text of a record: its fields in their order as `str` writes them, "\x1f" between them, what is extra.
 
-    For "did anything change?" only; 64 bits are too few to stand up to somebody who wants a collision.
+    Eight bytes, the first one the highest. For "did anything change?" only; 64 bits are too few to stand up to
+    somebody who wants a collision.
     """
-    return int.from_bytes(blake2b(told.encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True)
+    return blake2b(told, digest_size=8).digest()
 
 
 def told_extra(extra: Mapping[str, str]) -> str:
-    """Return the part of `digest_of`'s text for columns without a place, "" without any."""
+    """Return the part of `digest_bytes`'s text for columns without a place, "" without any."""
     return str(sorted(extra.items())) if extra else ""
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from portal.core import clock
 from principals.models import Cluster
-from telemetry.engine.attribution import UNKNOWN
+from telemetry.engine.attribution import UNKNOWN, Attribution
 from telemetry.engine.slurm.bulk_columns import Columns
 from telemetry.engine.slurm.records import EARLIEST_S, LARGEST_COUNT, LONGEST_S, JobRecord, Outcome
 from telemetry.engine.suspects import find_suspects
@@ -89,7 +89,7 @@ def part(
     others = jobs.filter(~pl.col("simple")).drop("simple", "odd")
     rest = [*columns.numbered(others), *odd]
     kept = jobs.filter("simple").drop("simple", "odd")
-    kept = kept.with_columns(pl.Series("digest", columns.digests(kept), dtype=pl.Int64))
+    kept = kept.with_columns(columns.digests(kept))
     return Plain(kept, columns), sorted(rest, key=lambda each: each[0])
 
 
@@ -133,6 +133,7 @@ def _column(name: str) -> pl.Expr:
 
 def _with_ids(feed: Feed, jobs: pl.DataFrame) -> pl.DataFrame:
     distinct = jobs.select("user", "account", "group").unique(maintain_order=True)
+    feed.directory.learn_logins(distinct["user"])
     ids = [feed.ids_of(*names)[1:] for names in distinct.iter_rows()]
     found = pl.DataFrame(ids, schema=dict.fromkeys(("cluster_user_id", "account_id", "lab_id"), pl.Int64), orient="row")
     table = distinct.hstack(found)
@@ -140,22 +141,26 @@ def _with_ids(feed: Feed, jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_attribution(feed: Feed, jobs: pl.DataFrame, columns: Columns) -> pl.DataFrame:
+    """Add who submitted each job and its campaign: its own label, else that of the session it came from."""
     submits, users = jobs["submit_s"], jobs["cluster_user_id"]
     attributor = Attributor(feed.cluster, users.unique().to_list(), _smallest(submits), _largest(submits))
-    own = [tail.campaign[:100] for tail in columns.tails]
-    found = [
-        _flat(attributor, user, submit, own[tail]) if user in attributor.users else (*_NOBODY, own[tail])
-        for user, submit, tail in jobs.select("cluster_user_id", "submit_s", "tail").iter_rows()
-    ]
-    return jobs.hstack(pl.DataFrame(found, schema=_SCHEMA, orient="row"))
+    spans = [(user, first_s, *_flat(found), campaign) for user, first_s, found, campaign in attributor.spans()]
+    table = pl.DataFrame(spans, schema={"cluster_user_id": pl.Int64, "submit_s": pl.Int64, **_SCHEMA}, orient="row")
+    asked = jobs.select("cluster_user_id", "submit_s").with_row_index("at").sort("submit_s")
+    found = asked.join_asof(table.sort("submit_s"), on="submit_s", by="cluster_user_id", check_sortedness=False)
+    found = found.sort("at").select(pl.coalesce(name, value) for name, value in _NOBODY.items())
+    own = pl.Series("campaign", [tail.campaign[:100] for tail in columns.tails], dtype=pl.String).gather(jobs["tail"])
+    return jobs.hstack(found.with_columns(pl.when(own != "").then(own).otherwise("campaign").alias("campaign")))
 
 
-_NOBODY: Final = (UNKNOWN.actor, UNKNOWN.method, UNKNOWN.confidence, UNKNOWN.harness, UNKNOWN.session_id)
+def _flat(found: Attribution) -> tuple[Any, ...]:
+    return found.actor, found.method, found.confidence, found.harness, found.session_id
 
 
-def _flat(attributor: Attributor, user_id: int, submit_s: int, own: str) -> tuple[Any, ...]:
-    found, campaign = attributor.attribute(user_id, submit_s, own)
-    return found.actor, found.method, found.confidence, found.harness, found.session_id, campaign
+_NOBODY: Final = {
+    name: pl.lit(value, dtype=kind)
+    for (name, kind), value in zip(_SCHEMA.items(), (*_flat(UNKNOWN), ""), strict=True)
+}  # fmt: skip
 
 
 def _touched(jobs: pl.DataFrame) -> set[tuple[int, int]]:

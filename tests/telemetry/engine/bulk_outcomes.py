@@ -31,7 +31,7 @@ def _told(block: Block) -> list[JobRecord | Rejected | str]:
     if block.columns is not None:
         jobs, records = block.columns.jobs, block.columns.records()
         found += zip(jobs["line"].to_list(), records, strict=True)
-        assert block.columns.digests(jobs) == [content_digest(record) for record in records]
+        assert block.columns.digests(jobs).to_list() == [content_digest(record) for record in records]
         found += [(line, "step") for line in block.columns.steps]
     lines = [line for line, _ in block.odd]
     found += zip(lines, tell(outcome for _, outcome in block.odd), strict=True)

@@ -94,3 +94,13 @@ def test_the_index_answers_like_the_plain_search(sessions: list[Session], submit
     assert Matcher(sessions).attribute(user=user, submit_s=submit_s) == attribute(
         sessions, user=user, submit_s=submit_s
     )
+
+
+@given(SESSIONS, st.integers(-5, 700), st.sampled_from(["ada", "bob", "eve"]))
+def test_the_last_span_at_or_before_a_submit_answers_like_the_plain_search(
+    sessions: list[Session], submit_s: int, user: str
+) -> None:
+    before = [span for span in Matcher(sessions).spans() if span.user == user and span.first_s <= submit_s]
+    found = before[-1].found if before else attribution.UNKNOWN
+    assert found == attribute(sessions, user=user, submit_s=submit_s)
+    assert before == sorted(before, key=lambda span: span.first_s)

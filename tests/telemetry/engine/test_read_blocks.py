@@ -24,7 +24,17 @@ VALUES = {
     "Start": ["Unknown", "None", "2026-07-01T12:00:00", "2026-07-01T10:00:60", "0026-07-01T10:00:00", ""],
     "End": ["Unknown", "2026-07-01T09:00:00", "2027-07-01T09:00:00", "2026-W27-3T10:00:0"],
     "Eligible": ["Unknown", "", "2026-07-01t10:00:00"],
-    "Elapsed": ["32-00:00:00", "INVALID", "00:10", "x"],
+    "Elapsed": [
+        "32-00:00:00",
+        "INVALID",
+        "00:10",
+        "x",
+        "123456-00:00:01",
+        "100:00:00",
+        "00:10:00.5",
+        "99:99:99",
+        "-01:00:00",
+    ],
     "Timelimit": ["UNLIMITED", "Partition_Limit", "1-1:1:1"],
     "NodeList": ["None assigned", ""],
     "NNodes": ["", "0", "1K", "99999999999999P"],
@@ -61,6 +71,15 @@ def test_each_odd_value_reads_as_by_itself_among_plain_rows(name: str) -> None:
         data = text(row(), row(), row(**{name: value}), row(), row(), row())
 
         assert read_in_blocks(data, now_s=NOW_S, block_bytes=10_000) == read_by_rows(data, now_s=NOW_S), value
+
+
+@pytest.mark.parametrize("value", ["", "60", "0", "1K", "x", "9" * 18, "9" * 19])
+def test_elapsed_seconds_go_before_elapsed_time_as_row_by_row(value: str) -> None:
+    columns = (*COLUMNS, "ElapsedRaw")
+    times = ("01:00:00", "1-00:00:00", "INVALID", "x", "")
+    data = text(*(row(columns, Elapsed=time, ElapsedRaw=value) for time in times), columns=columns)
+
+    assert read_in_blocks(data, now_s=NOW_S, block_bytes=10_000) == read_by_rows(data, now_s=NOW_S)
 
 
 @settings(max_examples=30, deadline=None)
