@@ -4,14 +4,16 @@ The one command that needs the server's libraries: they are imported when it run
 """
 
 import argparse
+import errno
 import json
+import signal
 import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from portal.cli.files import STDIN, Unusable, check_outs, check_stdin, open_all, read_names
+from portal.cli.files import STDIN, Unusable, cannot_write, check_outs, check_stdin, open_all, read_names
 from portal.cli.output import replace_file
 from portal.cli.progress import Progress
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from portal.reports import assessment
 
 DEFAULT_OUT = "report.html"
-INTERRUPTED = 130
 _NO_LIBRARIES = (
     "gatehouse assess needs the server's libraries, and {name} is missing [no_server_extra]\n"
     "Install them with: pip install 'gatehouse[server]'"
@@ -65,7 +66,23 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, sum up and write; 0, or 2 with a code and a remedy on stderr."""
+    """Read, sum up and write; 0, 2 with a code and a remedy on stderr, or what a shell reports of a signal."""
+    # Whose terminal closes wants nothing left either: not the sacct that was asked, not half a report.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has it ignored
+            signal.signal(number, _interrupt)
+    try:
+        return _run(options)
+    except KeyboardInterrupt as interrupt:
+        print("Interrupted; nothing was written.", file=sys.stderr)
+        return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+
+
+def _interrupt(number: int, _: object) -> None:
+    raise KeyboardInterrupt(number)
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
         from portal.reports import assessment
     except ModuleNotFoundError as error:
@@ -80,9 +97,6 @@ def run(options: argparse.Namespace) -> int:
     except Unusable as error:
         print(error, file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("Interrupted; nothing was written.", file=sys.stderr)
-        return INTERRUPTED
     return 0
 
 
@@ -150,7 +164,12 @@ def _write(out: str, report: bytes) -> None:
     if out == STDIN:
         sys.stdout.write(report.decode())
         return
-    replace_file(Path(out), report)
+    try:
+        replace_file(Path(out), report)
+    except OSError as error:
+        if error.errno in (errno.EPIPE, errno.ENOSPC):  # `writing_carefully` knows them
+            raise
+        raise Unusable(cannot_write(out, error.strerror or "")) from None
     print(f"Wrote {out}.", file=sys.stderr)
 
 

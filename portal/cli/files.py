@@ -1,5 +1,6 @@
 """The files that `gatehouse assess` is given: opened or refused before any of them is read."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -51,10 +52,26 @@ def check_outs(outs: Sequence[str], read: Iterable[str]) -> None:
     for out in outs:
         if out == STDIN:
             continue
-        if not Path(out).parent.is_dir() or Path(out).is_dir():
-            raise Unusable(f"{out} cannot be written [cannot_write]\nName a file in a folder that exists, by --out.")
+        if not _can_write(Path(out)):
+            raise Unusable(cannot_write(out))
         if any(_is_same(out, name) for name in read if name != STDIN):
             raise Unusable(f"{out} is a dump to be read [out_is_dump]\nName another file for the report, by --out.")
+
+
+def cannot_write(out: str, why: str = "") -> str:
+    """Say that there can be no report at a place."""
+    told = f": {why}" if why else ""
+    return f"{out} cannot be written{told} [cannot_write]\nName a file in a folder that you may write to, by --out."
+
+
+def _can_write(out: Path) -> bool:
+    """Say whether a file may be put somewhere, as far as that can be told without trying."""
+    try:
+        place = out.resolve()
+        special = place.exists() and not place.is_file()  # a device or pipe is written to; a file is replaced
+        return not place.is_dir() and place.parent.is_dir() and os.access(place if special else place.parent, os.W_OK)
+    except OSError:  # a name that no file can have
+        return False
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -19,6 +19,7 @@ DAYS: Final = 30
 LONGEST_DAYS: Final = 800  # a call of sacct each
 _MOST_COMPLAINT: Final = 1024 * 1024
 _BY_HAND: Final = "Run sacct by hand, or make a dump where it works and name its file."
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FORMS: Final = ("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
 
 
@@ -73,6 +74,8 @@ def ask(window: Window, *, cluster: str, more: Sequence[str], into: IO[bytes], s
         if number > 1:
             which.append("--noheader")
         _run(asking.sacct_command(*which, more=more), into)
+        if not _ends_a_line(into):
+            raise NoAccounting(f"sacct's answer for {day.starts:%Y-%m-%d} ends amid a line.", "slurm_cut", _BY_HAND)
 
 
 def _run(command: tuple[str, ...], into: IO[bytes]) -> None:
@@ -101,9 +104,16 @@ def _size(file: IO[bytes]) -> float:
     return os.fstat(file.fileno()).st_size / 1e6
 
 
+def _ends_a_line(file: IO[bytes]) -> bool:
+    size = os.fstat(file.fileno()).st_size
+    return not size or os.pread(file.fileno(), 1, size - 1) == b"\n"
+
+
 def _instant(option: str, text: str) -> datetime:
     for form in _FORMS:
         with suppress(ValueError):
-            return datetime.strptime(text, form).replace(tzinfo=UTC)
-    remedy = "Give a day as 2026-07-01, or an instant as 2026-07-01T08:00; UTC."
+            instant = datetime.strptime(text, form).replace(tzinfo=UTC)
+            if instant >= _EPOCH:
+                return instant
+    remedy = "Give a day since 1970 as 2026-07-01, or an instant as 2026-07-01T08:00; UTC."
     raise NoAccounting(f"{option} {ascii(text)[:60]} is no day.", "window_unreadable", remedy)

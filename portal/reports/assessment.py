@@ -107,6 +107,8 @@ def _read_gpus(files: Sequence[tuple[str, IO[bytes]]], note: Callable[[str, int]
             readings.read(cast(BinaryIO, source), note=lambda offset, name=name: note(name, offset))  # type: ignore[misc]
         except FormatError as error:
             raise Refused(name, error.detail, error.code, _GPU_REMEDY) from None
+        except OSError as error:
+            raise _unreadable(name, error) from None
     return readings
 
 
@@ -115,6 +117,13 @@ def _read(assessor: Assessor, name: str, source: IO[bytes], note: Callable[[str,
         assessor.read(cast(BinaryIO, source), note=lambda offset: note(name, offset))
     except FormatError as error:
         raise Refused(name, error.detail, error.code, error.remedy or _REMEDY) from None
+    except OSError as error:
+        raise _unreadable(name, error) from None
+
+
+def _unreadable(name: str, error: OSError) -> Refused:
+    """Return the refusal of a file that its disk or server gives up amid reading."""
+    return Refused(name, f"It cannot be read to its end: {error.strerror}.", "unreadable", "Copy it and name the copy.")
 
 
 def _settle(name: str, source: IO[bytes], stack: ExitStack) -> IO[bytes]:

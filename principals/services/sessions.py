@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from portal.core import clock
-from principals.models import Agent, AgentSession, Cluster, ClusterUser
+from principals.models import Agent, AgentSession, Cluster, ClusterUser, LabMembership
 from principals.services.directory import Directory
 
 # Why a session of a harness belongs to no registered agent, and what would change that for the next one.
@@ -19,8 +19,8 @@ UNREGISTERED: Final = {
     "host_not_allowed": "No agent of this person and harness may use this host: they register one that may.",
     "several_agents": "Several agents of this person and harness may use this host: they retire all but one of them, "
     "or register them for different hosts.",
-    "declared_before": "This session was over, or another agent might have been its, when the agent was registered: "
-    "the next one finds it.",
+    "declared_before": "This session was over, or might have been another agent's or another lab's, when the agent was "
+    "registered: the next one finds it.",
 }
 
 
@@ -80,14 +80,22 @@ def adopt_sessions(agent: Agent) -> int:
 def _may_be_adopted(row: AgentSession, agent: Agent) -> bool:
     """Say whether a session may be given to an agent that fits it now: it goes on, and no other could be its.
 
-    One that was retired since the session was first declared may be whose process goes on.
+    One that was retired since the session was first declared may be whose process goes on. Of somebody in several labs
+    it may be for any of them: only they themselves say for which, by registering an agent of their own in one.
     """
-    if row.ended is not None:
+    if row.ended is not None or _may_be_for_another_lab(row, agent):
         return False
     rivals = Agent.objects.filter(owner=agent.owner_id, harness=agent.harness, status=Agent.Status.RETIRED)
     return not any(
         not other.hosts or row.host in other.hosts for other in rivals.filter(status_changed__gte=row.received)
     )
+
+
+def _may_be_for_another_lab(row: AgentSession, agent: Agent) -> bool:
+    """Say whether a session came before an agent that others registered for somebody who is in another lab too."""
+    if agent.requested_by_id == agent.owner_id or agent.created < row.received:
+        return False
+    return LabMembership.objects.filter(user=agent.owner_id).exclude(lab=agent.lab_id).exists()
 
 
 def _note_seen(recorded: Iterable[RecordedSession]) -> None:

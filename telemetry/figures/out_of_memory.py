@@ -67,7 +67,9 @@ def _unchanged(readings: Readings) -> Measured:
     harnesses, few = _harnesses([one for one in found if one.actor == Actor.AGENT])
     rows = tuple(group.row for group in (*actors, *harnesses))
     jobs = sum(one.jobs for one in found)
-    unknown = ratio(sum(one.jobs for one in found if one.actor == Actor.UNKNOWN), jobs)
+    unknown: float | None = ratio(sum(one.jobs for one in found if one.actor == Actor.UNKNOWN), jobs)
+    if not all(enough(group.people) for group in actors):
+        few, unknown = True, None  # from a share of all and the rows that are shown the withheld one could be had
     return Measured(rows[0].values[0], _COLUMNS, rows, unknown, SUPPRESSED if few else "")
 
 

@@ -5,11 +5,11 @@ Sums are from the daily rollups; what would have fit, and how many people there 
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from django.db.models import Count, Q, Sum
+from django.db.models import BooleanField, Count, ExpressionWrapper, Q, Sum
 
 from principals.models import Lab
 from telemetry.engine.gpu_use import Fit, Quadrant
@@ -146,18 +146,28 @@ def gpu_by_lab(scope: Scope, *, limit: int = TOP) -> GpuGroups:
 
 
 def _by(scope: Scope, column: str, limit: int) -> GpuGroups:
-    people: dict[str, set[int]] = defaultdict(set)
+    everybody: dict[str, set[int]] = defaultdict(set)
+    measured: dict[str, set[int]] = defaultdict(set)
+    has_use = ExpressionWrapper(Q(gpu_use__isnull=False), output_field=BooleanField())
     # Pairs, not counts: PostgreSQL counts distinct users by sorting all jobs.
-    for key, user in gpu_jobs(scope).order_by().values_list(column, "cluster_user").distinct():
-        people[str(key)].add(user)
+    for key, user, of_use in gpu_jobs(scope).order_by().values_list(column, "cluster_user", has_use).distinct():
+        everybody[str(key)].add(user)
+        if of_use:
+            measured[str(key)].add(user)
+
+    def people_behind(keys: Iterable[str]) -> int:
+        """Count those whose jobs were measured, for what is said is of these; everybody where nobody's were."""
+        of_use = set[int]().union(*(measured[key] for key in keys))
+        return len(of_use or set[int]().union(*(everybody[key] for key in keys)))
+
     found = scope.gpus().values(column).annotate(**renamed(_SUMS)).order_by(column)
     groups = [
-        GpuGroup(key := str(row[column]), key or "No name", len(people[key]), _read(row)) for row in found
+        GpuGroup(key := str(row[column]), key or "No name", people_behind([key]), _read(row)) for row in found
     ]  # fmt: skip
     groups.sort(key=lambda one: (-one.sums.stranded_s, -one.sums.held_s))
 
     def people_in(some: Sequence[GpuGroup]) -> int:
-        return len(set[int]().union(*(people[one.key] for one in some)))
+        return people_behind([one.key for one in some])
 
     shown, rest = cells.withhold(groups, limit=limit, people_in=people_in)
     if rest:

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import BigIntegerField, Count, F, FloatField, Q, QuerySet, Sum, Value
+from django.db.models import BigIntegerField, Case, Count, F, FloatField, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Cast, Floor
 
 from telemetry.models import Job
 from telemetry.selectors.scope import Scope
 
-_MEASURED_S: Final = F("gpu_use__gpus") * F("elapsed_s")
+# Two sources may name a GPU each in its own way: no more was measured than there was.
+_MEASURED: Final = Case(When(gpu_use__gpus__gt=F("gpus"), then=F("gpus")), default=F("gpu_use__gpus"))
+_MEASURED_S: Final = _MEASURED * F("elapsed_s")
 _STRANDED_S: Final = Cast(_MEASURED_S, FloatField()) * (Value(100.0) - F("gpu_use__used_percent")) / Value(100.0)
 # As `RollupGpu` says it.
 SUMS: Final[dict[str, Any]] = {

@@ -132,6 +132,10 @@ def test_what_is_no_dump_is_told_with_a_code_and_a_remedy(content: bytes, code: 
         (("july.txt", "--agents", "absent"), "absent cannot be read: No such file or directory [unreadable]"),
         (("july.txt", "--agents", "empty"), "empty: there is no login name in it [no_names]"),
         (("july.txt", "--out", "no/r.html"), "no/r.html cannot be written [cannot_write]"),
+        (("july.txt", "--out", "a" * 300), f"{'a' * 300} cannot be written [cannot_write]"),
+        (("/proc/self/mem",), "/proc/self/mem: It cannot be read to its end: Input/output error. [unreadable]"),
+        (("july.txt", "--gpu", "/proc/self/mem"),
+         "/proc/self/mem: It cannot be read to its end: Input/output error. [unreadable]"),
         (("july.txt", "--zone", "Berlin"), "--zone: 'Berlin' is no time zone. [zone_unknown]"),
         (("-", "-"), "Standard input can be read once [stdin_twice]"),
         (("july.txt", "--marker", "WCKey=x"), "july.txt: There is no column WCKey whose text could mark agents' jobs. "
@@ -146,6 +150,13 @@ def test_what_cannot_be_done_is_told_before_anything_is_written(
     lines = ran.stderr.decode().splitlines()
     assert (ran.returncode, lines[0], len(lines)) == (2, said, 2)
     assert not (tmp_path / "report.html").exists()
+
+
+def test_a_place_that_turns_the_report_down_is_told_in_a_sentence(dump: Path, tmp_path: Path) -> None:
+    ran = gatehouse("july.txt", "--out", "/proc/report.html", cwd=tmp_path)
+    lines = ran.stderr.decode().splitlines()
+    assert (ran.returncode, len(lines)) == (2, 2)
+    assert lines[0].startswith("/proc/report.html cannot be written") and lines[0].endswith("[cannot_write]")
 
 
 def test_a_marker_that_is_none_is_a_question_of_usage(dump: Path, tmp_path: Path) -> None:

@@ -1,14 +1,17 @@
 """`gatehouse assess` without a file asks sacct itself: a day at a time, in UTC, and believes no half answer."""
 
 import json
+import os
+import signal
 import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from portal.reports import accounting
-from tests.cli.test_assess import gatehouse
+from tests.cli.test_assess import ROOT, gatehouse
 from tests.telemetry.engine.sacct_texts import COLUMNS, many_rows, row, text
 
 SACCT = """#!/bin/sh
@@ -87,6 +90,7 @@ def test_without_a_window_it_asks_for_the_thirty_days_before_now_and_leaves_the_
         (PRINT + "; [ -n \"$without\" ] && exit 1; true", "sacct: it ended with 1. [slurm_unavailable]", "by hand"),
         (PRINT + "; echo 'sacct: error: slurm_persist_conn_open: Connection refused' >&2",
          "sacct: slurm_persist_conn_open: Connection refused. [slurm_unreachable]", "scontrol ping"),
+        ("head -c 300 {folder}/dump", "sacct's answer for 2026-07-01 ends amid a line. [slurm_cut]", "by hand"),
         ("head -n 1 {folder}/dump", "It shows you no job of that time. [no_jobs]", "Give an earlier --start."),
         ("echo 'Slurm accounting storage is disabled' >&2; exit 1",
          "sacct: Slurm accounting storage is disabled. [slurm_without_accounting]", "slurmdbd"),
@@ -106,6 +110,7 @@ def test_half_an_answer_is_none(site: Site, body: str, said: str, remedy: str) -
     [
         ((), "This host has no sacct. [slurm_missing]"),
         (("--start", "July"), "--start 'July' is no day. [window_unreadable]"),
+        (("--end", "0001-01-02"), "--end '0001-01-02' is no day. [window_unreadable]"),
         (("--start", "2026-07-02", "--end", "2026-07-02"), "The window ends before it starts. [window_empty]"),
         (("--start", "2020-01-01", "--end", "2026-07-02"), "The window is longer than 800 days. [window_long]"),
     ],
@@ -115,6 +120,22 @@ def test_what_cannot_be_asked_is_told(site: Site, options: tuple[str, ...], said
     ran = gatehouse(*options, cwd=site.work, more={"PATH": str(site.folder / "bin")})
     lines = ran.stderr.decode().splitlines()
     assert (ran.returncode, lines[0], len(lines)) == (2, f"gatehouse assess: {said}", 2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_who_goes_away_leaves_neither_a_report_nor_the_sacct_that_was_asked(site: Site, number: int) -> None:
+    os.mkfifo(site.folder / "asked")
+    site.has("echo $$ > {folder}/asked; exec sleep 600")
+    environment = {"PATH": f"{site.folder}/bin:/usr/bin:/bin", "PYTHONPATH": str(ROOT), "TMPDIR": str(site.work)}
+    command = [sys.executable, "-m", "portal.cli.main", "assess", "--start", "2026-07-01"]
+    with subprocess.Popen(command, cwd=site.work, env=environment, stderr=subprocess.PIPE) as asks:
+        sacct = int((site.folder / "asked").read_text())
+        asks.send_signal(number)
+        _, said = asks.communicate()
+    assert (asks.returncode, said) == (128 + number, b"Interrupted; nothing was written.\n")
+    with pytest.raises(ProcessLookupError):
+        os.kill(sacct, 0)
+    assert list(site.work.iterdir()) == []
 
 
 def test_a_column_that_marks_agents_jobs_is_asked_for_once(site: Site) -> None:

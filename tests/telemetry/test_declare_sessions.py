@@ -12,7 +12,7 @@ from portal.core import clock
 from portal.core.errors import NotAllowed
 from portal.core.models import AuditEvent
 from principals.actors import SYSTEM_ACTOR
-from principals.models import Agent, AgentSession, Cluster
+from principals.models import Agent, AgentSession, Cluster, LabMembership
 from principals.services import DeclaredSession, register_agent, retire_agent
 from principals.services.agents import Registration
 from telemetry import services
@@ -220,6 +220,20 @@ def test_of_two_agents_that_would_fit_the_first_registered_keeps_the_session(cas
     register(cast, "okafor-third", harness="aider")
     assert AgentSession.objects.get(host="login2").agent is None
     assert declare(cast.cluster, codex(host="login3")).outcomes[0].agent == second.name
+
+
+def test_nobody_takes_the_session_of_somebody_who_may_work_for_another_lab(cast: Any):
+    LabMembership.objects.create(lab=cast.other_lab, user=cast.colleague, role="member")
+    declare(cast.cluster, codex())
+    register(cast, "okafor-codex", hosts=["login1"])  # by the PI, for their member
+    told = declare(cast.cluster, codex()).outcomes[0]
+    assert (told.agent, told.unregistered) == (None, "declared_before")
+    other_pi = AgentSession.objects.visible_to(factories.actor_of(cast.outsider))
+    assert other_pi.count() == 1, "it is not hidden from the lab whose it may be"
+    declare(cast.cluster, codex(host="login2"))
+    own = factories.make_agent(cast.lab, cast.colleague, "colleague-codex", harness="codex")
+    type(own).objects.filter(pk=own.pk).update(requested_by=cast.colleague, hosts=["login2"])
+    assert declare(cast.cluster, codex(host="login2")).outcomes[0].agent == own.name
 
 
 def test_a_session_that_was_open_at_a_registration_is_tied_when_it_is_told_again(cast: Any):

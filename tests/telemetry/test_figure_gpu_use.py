@@ -113,6 +113,26 @@ def test_groups_of_fewer_than_five_people_stand_in_the_rest(scope: Scope) -> Non
     assert "fewer than 5" in figure("gpu-stranded-partitions", scope).note
 
 
+def test_what_was_measured_of_fewer_than_five_people_stands_in_the_rest(
+    scope: Scope, cluster: Cluster, users: list[ClusterUser], lab: Lab
+) -> None:
+    for number in range(5):
+        gpu_job(users[number], lab, 30 + number, partition="huge")
+        gpu_job(users[number], lab, 40 + number, partition="vast")
+        record(cluster, reading(40 + number, 60, 10))
+    record(cluster, reading(30, 20, 10))
+    services.refresh()
+    services.refresh_gpu_rollups()
+    # Five people ran on huge, but one was measured: what is stranded there would be theirs alone.
+    found = rows("gpu-stranded-partitions", scope)
+    assert "huge" not in found and "" in found
+    for number in range(1, 5):
+        record(cluster, reading(30 + number, 20, 10))
+    services.refresh()
+    services.refresh_gpu_rollups()
+    assert "huge" in rows("gpu-stranded-partitions", scope)
+
+
 def test_what_would_have_done_counts_each_measured_job_once(scope: Scope) -> None:
     found = rows("gpu-would-fit", scope)
     assert sum(values[0] for values in found.values()) == 6

@@ -48,7 +48,7 @@ def expected() -> dict[tuple[Any, ...], Counter[str]]:
         key = (
             job.end.date(), job.lab_id, job.partition, job.actor, job.harness, use.quadrant if use else "",
         )  # fmt: skip
-        measured = use.gpus * job.elapsed_s if use else 0
+        measured = min(use.gpus, job.gpus) * job.elapsed_s if use else 0
         sums = {
             "jobs": 1, "held_s": job.gpus * job.elapsed_s, "measured_s": measured,
             "stranded_s": math.floor(measured * (100.0 - use.used_percent) / 100.0 + 0.5) if use else 0,
@@ -70,6 +70,17 @@ def assert_exact() -> None:
 
 def record(cluster: Cluster, *readings: Any) -> None:
     services.record_gpu_utilisation(actor=SYSTEM_ACTOR, cluster=cluster, readings=readings)
+
+
+def test_no_more_is_measured_than_a_job_had(users: list[ClusterUser], labs: list[Lab]) -> None:
+    gpu_job(users[0], labs[0], 7, gpus=2)
+    names = ("g1:0", "g1:1", "GPU-8a1b", "GPU-9c2d")  # of a node's exporter, and of the device itself
+    record(users[0].cluster, *(reading(7, 20, 10, gpu=name) for name in names))
+    services.refresh()
+    gpu_rollups.refresh()
+    row = RollupGpu.objects.get()
+    assert (row.held_s, row.measured_s, row.stranded_s) == (14_400, 14_400, 11_520)
+    assert_exact()
 
 
 def july(number: int) -> date:

@@ -89,7 +89,7 @@ def test_figures_say_what_was_found(facility: Facility, scope: Scope) -> None:
 def _oom(facility: Facility, number: int, *, then: int | None, actor: str = "agent", harness: str = "codex") -> None:
     """A job of somebody that ended out of memory with 1 GiB, and the same again with so many GiB, if any."""
     user, at = facility.users[number], DAY_0 + 20 * HOUR
-    same = {"job_name": f"oom-{number}", "actor": actor, "harness": harness}
+    same = {"job_name": f"oom-{actor}-{number}", "actor": actor, "harness": harness}
     make_job(user, facility.big, submit=at, start=at, end=at + 60, state="OUT_OF_MEMORY", mem_bytes=2**30, **same)
     if then is not None:
         make_job(user, facility.big, submit=at + 300, mem_bytes=then * 2**30, **same)
@@ -104,12 +104,13 @@ def oom_rows(scope: Scope) -> dict[str, tuple[object, ...]]:
 def test_out_of_memory_jobs_are_told_by_what_they_were_given_next(facility: Facility, scope: Scope) -> None:
     for number, then in enumerate((1, 1, 2, 4, None)):
         _oom(facility, number, then=then)
-    _oom(facility, 5, then=1, actor="unknown", harness="")
+    for number in range(4, 9):
+        _oom(facility, number, then=1, actor="unknown", harness="")
     rows = oom_rows(scope)
     assert rows["agent"] == rows["harness-codex"] == (0.5, 5, 4, 2, 2, 0, 0)
     assert rows["human"] == (None, 0, 0, 0, 0, 0, 0)
     found = measure("oom-unchanged", Readings(scope))
-    assert found is not None and (found.value, found.unknown_share) == (0.5, 1 / 6)
+    assert found is not None and (found.value, found.unknown_share) == (0.5, 1 / 2)
     assert found.rows[0].query == {"actor": "agent", "state": "OUT_OF_MEMORY"}
 
 
@@ -123,6 +124,16 @@ def test_what_ran_out_of_memory_of_few_people_is_not_shown(facility: Facility, s
     rows = oom_rows(scope)
     assert rows["agent"] == rows["harness-others"] == (1.0, 6, 6, 6, 0, 0, 0)
     assert not {"harness-codex", "harness-cursor"} & rows.keys()
+
+
+def test_what_is_withheld_of_an_actor_cannot_be_had_from_the_unknown_share(facility: Facility, scope: Scope) -> None:
+    for number in range(5):
+        _oom(facility, number, then=1)
+    for who in ("unknown", "human"):
+        _oom(facility, 5, then=1, actor=who, harness="")
+        found = measure("oom-unchanged", Readings(scope))
+        assert found is not None and (found.value, found.unknown_share) == (1.0, None)
+        assert set(oom_rows(scope)[who]) == {None} and "fewer than 5" in found.note
 
 
 def test_a_month_without_jobs_says_nothing(scope: Scope) -> None:

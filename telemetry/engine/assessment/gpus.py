@@ -134,7 +134,8 @@ def _with_use(jobs: pl.DataFrame) -> pl.DataFrame:
     compute, memory = pl.col("compute") >= HEAVY_PERCENT, pl.col("memory") >= HEAVY_PERCENT
     with_memory = pl.when(memory).then(pl.lit(Quadrant.BOTH.value)).otherwise(pl.lit(Quadrant.COMPUTE.value))
     without = pl.when(memory).then(pl.lit(Quadrant.MEMORY.value)).otherwise(pl.lit(Quadrant.LOW.value))
-    measured = pl.col("number") * pl.col("elapsed_s")
+    # Two sources may name a GPU each in its own way: no more was measured than there was.
+    measured = pl.min_horizontal("number", "gpus") * pl.col("elapsed_s")
     return jobs.with_columns(
         pl.when(compute).then(with_memory).otherwise(without).alias("quadrant"), measured.alias("measured_s"),
         (measured * (100 - pl.col("used").clip(upper_bound=100)) / 100).alias("stranded_s"),

@@ -88,7 +88,7 @@ def parse_time(text: str) -> int | None:
     if len(text) == 19 and text[10] == "T":
         try:
             passed = datetime.fromisoformat(text) - _EPOCH
-        except ValueError as error:
+        except (ValueError, TypeError) as error:  # the latter of one with a zone, as 2026-07-01T10+02:00
             raise FieldError("bad_time", f"{text!r} is not a time") from error
         return passed.days * 86400 + passed.seconds
     if text in UNSET_TIMES:

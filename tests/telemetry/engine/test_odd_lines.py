@@ -13,6 +13,7 @@ from tests.telemetry.engine.sacct_texts import COLUMNS, row, text
 from tests.telemetry.engine.test_read_sacct import read
 
 DAY = 86_400
+ZONED = "|2026-07-01T10+02:00" * 12  # as long as a time without one
 SUBMIT_S = 1_782_900_000
 NEVER = {"Start": "Unknown", "End": "Unknown", "Elapsed": "00:00:00", "NodeList": "None assigned", "AllocTRES": ""}
 
@@ -66,6 +67,10 @@ CORPUS = {
         {"submit_s": 1709200800, "end_s": 1709253000},
     ),
     "a leap day that there was not": Odd({"Submit": "2026-02-29T10:00:00"}, "bad_time"),
+    "a time with a zone": Odd({"Submit": "2026-07-01T10+02:00"}, "bad_time"),
+    "a name with separators and a time with a zone": Odd(
+        {"Comment": f"x{ZONED}", "SubmitLine": f"sbatch x{ZONED}"}, {"submit_line": f"sbatch x{ZONED}"}
+    ),
     "never submitted": Odd({"Submit": "Unknown"}, "no_submit_time"),
     "ended before it started": Odd({"End": "2026-07-01T09:00:00"}, "end_before_start"),
     "a clock that was ahead": Odd({"Submit": "2099-01-01T00:00:00"}, "future_date"),
