@@ -32,6 +32,11 @@ def read_jobs(cluster_id: int, users: Collection[int], lo: int, hi: int) -> Iter
     return job_frames(found, JOB_SCHEMA, rows=_ROWS_A_FETCH[connection.vendor])
 
 
+def count_submitted(cluster_id: int, lo: int, hi: int, *, most: int) -> int:
+    """Count the jobs of a cluster that were submitted within [lo, hi), to `most`: by the index, whatever there is."""
+    return Job.objects.filter(cluster_id=cluster_id, submit__gte=lo, submit__lt=hi)[:most].count()
+
+
 def epoch_of(day: date) -> int:
     """Return the epoch second at which a UTC day begins."""
     return (day.toordinal() - date(1970, 1, 1).toordinal()) * DAY_S

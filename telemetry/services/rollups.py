@@ -111,12 +111,20 @@ def _refresh_cluster(cluster: Cluster, holder: str, limit: int) -> int:
 
 
 def _next_marks(cluster: Cluster, days: int) -> list[RollupDirty]:
-    """Return the marks of the newest marked day and of some days before it."""
+    """Return the marks of the newest marked day and of some days before it, of that day alone where all are too many.
+
+    Memory grows with the rollups of a part: a quiet day may be followed by a whole facility's.
+    """
+    from telemetry.selectors.recomputation import count_submitted, epoch_of
+
     marked = RollupDirty.objects.filter(cluster=cluster).order_by("-day", "pk")
     newest = marked.values_list("day", flat=True).first()
-    return (
-        list(marked.filter(day__gt=newest - timedelta(days=days))[: MARKS_A_PART[connection.vendor]]) if newest else []
-    )
+    if newest is None:
+        return []
+    first, behind = newest - timedelta(days=days - 1), epoch_of(newest) + DAY_S
+    if days > 1 and count_submitted(cluster.pk, epoch_of(first), behind, most=JOBS_A_PART) >= JOBS_A_PART:
+        first = newest
+    return list(marked.filter(day__gte=first)[: MARKS_A_PART[connection.vendor]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,6 +210,21 @@ def test_small_days_are_done_together(users: list[ClusterUser], lab: Lab, monkey
     assert_exact()
 
 
+def test_a_large_day_behind_a_small_one_is_a_part_of_its_own(
+    users: list[ClusterUser], lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rollups, "JOBS_A_PART", 10)
+    for day, jobs in ((0, 9), (1, 9), (2, 1), (3, 1), (4, 1)):
+        for hour in range(jobs):
+            start = DAY_0 + day * 86_400 + hour * 3600
+            make_job(users[hour % 2], lab, submit=start, start=start, end=start + 60)
+    real, parts = rollups._compute, []
+    monkeypatch.setattr(rollups, "_compute", lambda *args: parts.append({mark.day for mark in args[1]}) or real(*args))
+    services.refresh()
+    assert [len(part) for part in parts] == [1, 2, 1, 1]
+    assert_exact()
+
+
 def test_an_interrupted_refresh_is_finished_by_the_next(
     users: list[ClusterUser], lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
