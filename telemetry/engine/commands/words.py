@@ -19,10 +19,11 @@ _SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "fish", "csh", "
 _INTERPRETERS: Final = frozenset({"python", "perl", "ruby", "node", "bun", "deno", "php"})
 _RESERVED: Final = frozenset(
     {
-        "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "{", "}", "!",
-        "[[", "]]", "function", "select", "coproc", "time",
+        "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "esac", "{", "}", "!", "[[", "]]", "coproc",
+        "time",
     }
 )  # fmt: skip
+_HEADS: Final = frozenset({"for", "case", "select", "function"})
 
 
 def options(words: Sequence[str]) -> frozenset[str]:
@@ -81,17 +82,19 @@ def simple_commands(text: str) -> Iterator[list[str]]:
     try:
         for token in lexer:
             if set(token) <= set("();|&"):
-                yield words
+                yield _command(words)
                 words = []
-            elif not _is_noise(token, words):
+            elif not set(token) <= set("<>"):
                 words.append(token)
     except ValueError:  # a quote that nobody closed
         return
-    yield words
+    yield _command(words)
 
 
-def _is_noise(token: str, words: Sequence[str]) -> bool:
-    return bool(set(token) <= set("<>")) or (not words and token in _RESERVED)
+def _command(words: Sequence[str]) -> list[str]:
+    """Leave out what belongs to the shell's grammar: words before a command, and the heads of loops and cases."""
+    first = next((place for place, word in enumerate(words) if word not in _RESERVED), len(words))
+    return [] if first < len(words) and words[first] in _HEADS else list(words[first:])
 
 
 def _without_assignments(words: list[str]) -> list[str]:

@@ -71,7 +71,8 @@ def test_a_shell_s_text_comes_to_all_its_commands() -> None:
 def test_a_loop_s_words_are_no_commands() -> None:
     found = classify(["bash", "-lc", "while squeue -h -j 71 | grep -q 71; do sleep 5; done"])
     assert [each.program for each in found] == ["squeue", "grep", "sleep"]
-    assert "while" not in catalogue().categories
+    text = "for f in head tail; do if test -s $f; then wc -l $f; else { cat $f; }; fi; done; case x in ls) ;; esac"
+    assert [each.program for each in classify(["bash", "-c", text])] == ["", "wc", "cat"]
 
 
 @pytest.mark.parametrize(
