@@ -1,0 +1,89 @@
+"""What `/proc` says of a process: proc(5), proc_pid_stat(5).
+
+A process may end between any two steps, and its number may be given out anew. So its folder is opened once, and all is
+read through that: the kernel then answers for this process or not at all.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+from telemetry.engine.collector.processes import Key, Seen
+
+ARGV_BYTES: Final = 32_768  # of a command line that may have two million
+_STAT_BYTES: Final = 4096
+_PROC: Final = Path("/proc")
+_T = TypeVar("_T")
+
+
+class Stat(NamedTuple):
+    """What we need of a `stat` line: the parent, the terminal's number, the start in clock ticks since boot."""
+
+    parent: int
+    tty: int
+    start: int
+
+
+def read_stat(line: bytes) -> Stat | None:
+    """Read a `stat` line; None for one that is none. The name in it may hold anything, also brackets."""
+    fields = line[line.rfind(b")") + 1 :].split()
+    try:
+        return Stat(int(fields[1]), int(fields[4]), int(fields[19]))
+    except (IndexError, ValueError):
+        return None
+
+
+class Proc:
+    """A `/proc`, looked at process by process or as a whole."""
+
+    def __init__(self, root: Path = _PROC) -> None:
+        self._root = root
+        self.vanished = 0  # how many ended while they were looked at
+
+    def read(self, pid: int) -> Seen | None:
+        """Return a process as it is now; None where it is gone, counted in `vanished`."""
+        try:
+            folder = os.open(self._root / str(pid), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            self.vanished += 1
+            return None
+        try:
+            return self._read(pid, folder)
+        finally:
+            os.close(folder)
+
+    def walk(self) -> Iterator[Seen]:
+        """Yield all processes, those that end meanwhile left out."""
+        for folder in self._root.iterdir():
+            if folder.name.isdecimal() and folder.name.isascii() and (seen := self.read(int(folder.name))):
+                yield seen
+
+    def _read(self, pid: int, folder: int) -> Seen | None:
+        # The command line first: of a short process it is what is missed.
+        argv = _bytes_of(folder, "cmdline", ARGV_BYTES)
+        stat = read_stat(_bytes_of(folder, "stat", _STAT_BYTES) or b"")
+        if stat is None or argv is None:
+            self.vanished += 1
+            return None
+        words = tuple(word.decode(errors="replace") for word in argv.removesuffix(b"\0").split(b"\0"))
+        uid = _or(lambda: os.fstat(folder).st_uid, -1)
+        exe = _or(lambda: os.readlink("exe", dir_fd=folder), "")
+        return Seen(Key(pid, stat.start), stat.parent, uid, stat.tty, words if argv else (), exe)
+
+
+def _bytes_of(folder: int, name: str, limit: int) -> bytes | None:
+    with suppress(OSError):
+        file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            return os.read(file, limit)
+        finally:
+            os.close(file)
+    return None
+
+
+def _or(read: Callable[[], _T], otherwise: _T) -> _T:
+    with suppress(OSError):
+        return read()
+    return otherwise

@@ -1,0 +1,137 @@
+"""Whose work each process of a node is: an agent's, a person's, or nobody knows (paper §III, "Separating agent-driven
+from human-driven activity").
+
+A process is agent-driven if it descends from a harness, human-driven if it descends from an interactive shell on a tty
+without a harness in between or above, and otherwise unknown. What a process is, it is given when it is forked and keeps
+whatever becomes of its parents: so `nohup`, `setsid`, a shell that ended, or a tmux server that outlives its session
+change nothing. A number that the kernel gives out anew is another process: they are told apart by their start.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from principals.engine.recognition import Signature, recognise
+
+Driver: TypeAlias = Literal["agent", "human", "unknown"]
+
+_SHELLS: Final = frozenset({"bash", "zsh", "fish", "tcsh", "csh", "ksh", "dash", "sh"})
+
+
+class Key(NamedTuple):
+    """A process for good: its number and its start, in whatever unit the node counts starts."""
+
+    pid: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Whose work a process is. `root`: the harness, or the shell, that it descends from."""
+
+    driver: Driver = "unknown"
+    root: Key | None = None
+    harness: str = ""
+
+
+UNKNOWN: Final = Label()
+
+
+class Seen(NamedTuple):
+    """A process as a snapshot of `/proc` shows it. `tty`: the device's number, 0 without."""
+
+    key: Key
+    parent: int
+    uid: int
+    tty: int
+    argv: Sequence[str]
+    exe: str
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A living process. `argv` is not kept."""
+
+    key: Key
+    uid: int
+    label: Label
+
+
+class Processes:
+    """The living processes of a node, from the kernel's events and snapshots in any mixture.
+
+    Feed events in their order. An event of a process that was never seen makes it known with what is at hand.
+    """
+
+    def __init__(self, harnesses: Sequence[Signature] | None = None) -> None:
+        self._harnesses = harnesses
+        self._living: dict[int, Process] = {}
+
+    def __len__(self) -> int:
+        return len(self._living)
+
+    def get(self, pid: int) -> Process | None:
+        """Return a living process by its number."""
+        return self._living.get(pid)
+
+    def fork(self, parent: int, child: Key) -> Process:
+        """Take a new process, which is what its parent is; a number that was in use is given out anew."""
+        above = self._living.get(parent)
+        made = Process(child, above.uid if above else -1, above.label if above else UNKNOWN)
+        self._living[child.pid] = made
+        return made
+
+    def execute(self, seen: Seen) -> Process:
+        """Take what a process runs from now on, and return it as it then is."""
+        known = self._living.get(seen.key.pid)
+        if known is None or known.key != seen.key:
+            known = self.fork(seen.parent, seen.key)
+        made = replace(known, uid=seen.uid, label=self._label(known.label, seen))
+        self._living[seen.key.pid] = made
+        return made
+
+    def exit(self, pid: int) -> Process | None:
+        """Forget a process that ended, and return it as it was."""
+        return self._living.pop(pid, None)
+
+    def snapshot(self, processes: Iterable[Seen]) -> list[Process]:
+        """Take all processes there are now; return those that ended since without an event.
+
+        What is known keeps its label: a snapshot shows who the parents are now, not who they were.
+        """
+        now = {each.key.pid: each for each in processes}
+        gone = [old for pid, old in self._living.items() if pid not in now or now[pid].key != old.key]
+        for old in gone:
+            del self._living[old.key.pid]
+        for each in now.values():
+            for above in _lineage(each, now, self._living):
+                self.execute(above)
+        return gone
+
+    def _label(self, label: Label, seen: Seen) -> Label:
+        slug = recognise(seen.argv, seen.exe, among=self._harnesses)
+        if slug and slug != label.harness:  # a harness that starts itself anew goes on with its session
+            return Label("agent", seen.key, slug)
+        if label.driver == "unknown" and _is_interactive(seen):
+            return Label("human", seen.key)
+        return label
+
+
+def _is_interactive(seen: Seen) -> bool:
+    """Say whether a process is a shell that waits for a person at a terminal."""
+    if not seen.tty or not seen.argv:
+        return False
+    name = seen.argv[0].removeprefix("-").rpartition("/")[2]
+    # A script's name, or a text to run, is a word that is no option, or stands behind one with a "c" in it.
+    plain = all(word.startswith("-") and (word.startswith("--") or "c" not in word) for word in seen.argv[1:])
+    return name in _SHELLS and plain
+
+
+def _lineage(seen: Seen, now: dict[int, Seen], known: dict[int, Process]) -> list[Seen]:
+    """Return a process and those above it that are not known yet, the uppermost first."""
+    line: list[Seen] = []
+    at: Seen | None = seen
+    while at is not None and at.key.pid not in known and at not in line:
+        line.append(at)
+        at = now.get(at.parent)
+    return line[::-1]

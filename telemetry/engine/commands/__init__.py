@@ -1,0 +1,6 @@
+"""What a command line is for: categories, traits that figures count, and nothing of its words."""
+
+from telemetry.engine.commands.catalogue import Catalogue, catalogue
+from telemetry.engine.commands.classify import Command, classify
+
+__all__ = ["Catalogue", "Command", "catalogue", "classify"]
