@@ -11,6 +11,7 @@ from hypothesis import settings as hypothesis_settings
 
 from portal.core import clock
 from principals.models import Agent, Cluster, Lab, User
+from telemetry.figures.readings import KEPT
 from tests import factories
 from tests.support.capabilities import (  # noqa: F401 - hooks of this run
     SHARED_DATA,
@@ -40,9 +41,10 @@ def _plain_static_files() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _empty_cache() -> Iterator[None]:
-    """Throttles of one test do not reach the next."""
+    """Throttles and figures of one test do not reach the next."""
     yield
     cache.clear()
+    KEPT.forget()
 
 
 @pytest.fixture

@@ -2,10 +2,11 @@
 
 from telemetry.figures import behaviour, gpu, iteration, load, missing, out_of_memory, scheduler
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit, drill_query
-from telemetry.figures.readings import Readings
+from telemetry.figures.readings import Readings, readings_of
 
 __all__ = [
     "FIGURES", "Column", "Figure", "Measured", "Number", "Readings", "Row", "Section", "Unit", "drill_query", "measure",
+    "readings_of",
 ]  # fmt: skip
 
 FIGURES: dict[str, Figure] = {

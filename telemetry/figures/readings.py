@@ -1,10 +1,13 @@
 """Each selector's answer for one scope, read once and shared by every figure that is made of it."""
 
+import time
 from functools import cached_property
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Final
 
 from telemetry import selectors
 from telemetry.selectors import Definition, Scope
+from telemetry.selectors.generations import generation_of
 from telemetry.selectors.scheduler import Asking, asking
 
 if TYPE_CHECKING:
@@ -86,3 +89,44 @@ class Readings:
     @cached_property
     def gpu_labs(self) -> selectors.GpuGroups:
         return selectors.gpu_by_lab(self.scope)
+
+
+KEPT_S: Final = 60  # what depends on more than the data, as names of labs, is that old at most
+_MOST_KEPT: Final = 16
+
+
+class Kept:
+    """Readings of whole clusters that were made already, as long as the data are the same.
+
+    Many look at the same page, and a page asks for its pictures one by one. Whoever looks has readings of their own, so
+    that nobody sees what another may.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[object, tuple[int, float, Readings]] = {}
+        self._lock = Lock()
+
+    def readings_of(self, scope: Scope) -> Readings:
+        """Return readings of a scope; of a lab's, or where not all may be seen, always new ones."""
+        if scope.lab is not None or not scope.actor.sees_facility:
+            return Readings(scope)
+        asked = (scope.actor.ref.kind, scope.actor.ref.id, scope.cluster.pk, scope.period)
+        # Before anything is read: what changes meanwhile is read, and kept under the older number.
+        generation, now = generation_of(scope.cluster), time.monotonic()
+        with self._lock:
+            known = self._found.pop(asked, None)
+            if known is None or known[0] != generation or now - known[1] > KEPT_S:
+                known = (generation, now, Readings(scope))
+            self._found[asked] = known  # the newest is the last
+            while len(self._found) > _MOST_KEPT:
+                del self._found[next(iter(self._found))]
+        return known[2]
+
+    def forget(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._found.clear()
+
+
+KEPT: Final = Kept()
+readings_of = KEPT.readings_of

@@ -1,7 +1,7 @@
 """Verbs of `telemetry`, called through this module: `telemetry_services.ingest_file(actor=…, …)`."""
 
+from telemetry.selectors.generations import generation_of
 from telemetry.services.attribution import sweep_attributions
-from telemetry.services.generations import generation_of
 from telemetry.services.gpu import (
     FileSummary,
     GpuOutcome,

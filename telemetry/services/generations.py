@@ -1,14 +1,9 @@
-"""Generations of a cluster's data: a number that rises with every change of what reports are made from."""
+"""Generations of a cluster's data: a number that rises with every change of what figures are made from."""
 
 from django.db.models import F
 
 from principals.models import Cluster
 from telemetry.models import DataGeneration
-
-
-def generation_of(cluster: Cluster) -> int:
-    """Return the generation of a cluster's data; 0 before there are any."""
-    return DataGeneration.objects.filter(cluster=cluster).values_list("number", flat=True).first() or 0
 
 
 def start_generation(cluster: Cluster) -> None:

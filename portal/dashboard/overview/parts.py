@@ -7,7 +7,7 @@ from django.db.models import Q
 from portal.dashboard import formats
 from portal.dashboard.overview.scope import Asked, period_words
 from principals.models import Agent, AgentSession, ClusterUser
-from telemetry.figures import Readings
+from telemetry.figures import readings_of
 from telemetry.models import Actor, RollupDay
 from telemetry.selectors import Definition, HarnessLoad, Shares, Split, cells
 from telemetry.selectors.job_filters import OTHERS
@@ -127,7 +127,7 @@ def _before(asked: Asked) -> Shares | None:
     scope = asked.scope.within(asked.scope.period.previous())
     if not RollupDay.objects.filter(cluster=scope.cluster, day__lte=scope.period.first).exists():
         return None
-    return Readings(scope).shares[asked.definition]
+    return readings_of(scope).shares[asked.definition]
 
 
 def _whole(value: float) -> str:

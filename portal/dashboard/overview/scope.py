@@ -9,7 +9,7 @@ from portal.dashboard.formats import date_range
 from principals import permissions
 from principals.models import Cluster
 from principals.web import PageRequest
-from telemetry.figures import Readings
+from telemetry.figures import Readings, readings_of
 from telemetry.models import RollupDay
 from telemetry.selectors import Definition, Period, Scope
 
@@ -55,7 +55,7 @@ def read(request: PageRequest, *, strict: bool = False) -> Asked | None:
     period, key = _period(cluster, request.GET.get("period", DEFAULT), strict=strict)
     wanted = request.GET.get("definition", "")
     definition = Definition(wanted) if wanted in Definition.__members__.values() else Definition.JOB
-    return Asked(Readings(Scope(request.actor, cluster, period)), definition, key)
+    return Asked(readings_of(Scope(request.actor, cluster, period)), definition, key)
 
 
 def _period(cluster: Cluster, key: str, *, strict: bool) -> tuple[Period, str]:
