@@ -52,10 +52,10 @@ def test_the_week_s_gaps_and_the_day_s_rate_are_shown(cast: Cast) -> None:
             cluster=cast.cluster, format="sacct", source="site", created=at, created_rows=created, updated_rows=updated,
         )  # fmt: skip
     with clock.at(NOON + timedelta(hours=1)):
-        [found] = [source for source in sources() if source.name == "site"]
+        [found] = [source for source in sources(with_past=True) if source.name == "site"]
     assert (found.gaps, found.silent_s, found.records_an_hour) == (2, 58 * 60, 10)
     with clock.at(NOON + timedelta(days=7, minutes=30)):
-        [found] = [source for source in sources() if source.name == "site"]
+        [found] = [source for source in sources(with_past=True) if source.name == "site"]
     assert (found.gaps, found.silent_s, found.records_an_hour) == (1, 48 * 60, 0)
 
 

@@ -199,7 +199,7 @@ def test_it_validates_who_sends(cast: Cast):
 def test_queries_do_not_grow_with_the_readings(cluster, user, lab, django_assert_max_num_queries):
     for job in range(1, 41):
         gpu_job(user, lab, job)
-    with django_assert_max_num_queries(23):
+    with django_assert_max_num_queries(24):
         record(cluster, *(reading(job) for job in range(1, 41)))
 
 

@@ -19,8 +19,8 @@ from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, ClusterUser, Lab
 from telemetry import services
 from telemetry.models import Job, JobGpu, RollupGpu, RollupGpuDirty
+from telemetry.selectors.generations import generation_of
 from telemetry.services import gpu_rollups
-from telemetry.services.generations import generation_of
 from telemetry.tasks import refresh_gpu_rollups, refresh_rollups
 from tests import factories
 from tests.telemetry.gpu_rows import DAY_0, ENDED, gpu_job, reading

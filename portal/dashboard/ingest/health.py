@@ -87,7 +87,7 @@ def _show(
     if form is None and permissions.can(actor, "ingest.expect"):
         form = ExpectForm()
     context = {
-        "sources": sources.sources(), "readers": sources.readers(), "callers": _callers(),
+        "sources": sources.sources(with_past=True), "readers": sources.readers(), "callers": _callers(),
         "inventory": sources.inventory(),
         "page": shown, "reasons": reasons,
         "reason": request.GET.get("reason", ""), "rows": rows[:ROWS], "rows_total": rows.count(),
@@ -121,7 +121,7 @@ def _export(
 ) -> HttpResponseBase:
     wanted = request.GET.get("of", "batches")
     if wanted == "sources":
-        records = ({name: getattr(one, name) for name in SOURCE_COLUMNS} for one in sources.sources())
+        records = ({name: getattr(one, name) for name in SOURCE_COLUMNS} for one in sources.sources(with_past=True))
         return exports.export(kind, "ingest-sources", SOURCE_COLUMNS, records)
     if wanted == "quarantine":
         return exports.stream(request, kind, "quarantine", ROW_COLUMNS, quarantine_records(rows))
