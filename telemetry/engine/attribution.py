@@ -2,8 +2,11 @@
 
 The evidence is *declared sessions*: a harness said when it worked on a host for a login name, or a person's
 shell was recorded. A job belongs to the session of the same cluster and user that covers its submit time.
+A collector also sees *submissions*: an sbatch, srun or salloc that a session started.
 The rules, in order:
 
+0. A submission was seen within seconds of the job's submit: its session answers, whatever else is open. Where those of
+   several sessions were, the last one answers, less sure.
 1. Agent sessions cover it: the actor is an agent. An interactive session at the same time makes that less
    sure, but a person at the terminal of an agent's account is not a denial.
 2. Several agent sessions: the one that started last answers (an outer session usually starts an inner one),
@@ -14,13 +17,16 @@ The rules, in order:
 Confidences are ordinal ("which answer to trust more"), not measured probabilities.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 Actor: TypeAlias = Literal["agent", "human", "unknown"]
 Kind: TypeAlias = Literal["agent", "interactive"]
 
+METHOD_OBSERVED: Final = "observed"
+METHOD_OBSERVED_SEVERAL: Final = "observed_several"
 METHOD_DECLARED: Final = "declared_session"
 METHOD_DECLARED_SHARED: Final = "declared_session_with_interactive"
 METHOD_DECLARED_SEVERAL: Final = "declared_sessions_overlapping"
@@ -28,6 +34,8 @@ METHOD_INTERACTIVE: Final = "interactive_session"
 METHOD_NONE: Final = "none"
 
 CONFIDENCE: Final = {
+    METHOD_OBSERVED: 0.97,
+    METHOD_OBSERVED_SEVERAL: 0.85,
     METHOD_DECLARED: 0.95,
     METHOD_DECLARED_SHARED: 0.7,
     METHOD_DECLARED_SEVERAL: 0.8,
@@ -37,6 +45,8 @@ CONFIDENCE: Final = {
 # Clocks of login nodes and of the controller differ a little; a submit that near to a session's edge is
 # inside.
 CLOCK_SLACK_S: Final = 2
+# So long after its command started the controller may have taken a job: one under load lets sbatch(1) wait.
+OBSERVED_S: Final = 5
 
 
 class Session(NamedTuple):
@@ -57,8 +67,19 @@ class Session(NamedTuple):
         return self.end_s is None or moment_s <= self.end_s + CLOCK_SLACK_S
 
 
+class Submission(NamedTuple):
+    """A submission that a collector saw start under a session (UTC epoch seconds)."""
+
+    session: Session
+    at_s: int
+
+    def is_of(self, submit_s: int) -> bool:
+        """Say whether a job submitted then may have come from it."""
+        return self.at_s - CLOCK_SLACK_S <= submit_s <= self.at_s + OBSERVED_S
+
+
 class Attribution(NamedTuple):
-    """The answer for one job; `evidence` are the ids of all sessions that covered its submit, in order."""
+    """The answer for one job; `evidence` are the ids of all sessions that covered or submitted it, in order."""
 
     actor: Actor
     harness: str
@@ -71,13 +92,18 @@ class Attribution(NamedTuple):
 UNKNOWN: Final = Attribution("unknown", "", None, METHOD_NONE, CONFIDENCE[METHOD_NONE], ())
 
 
-def attribute(sessions: Iterable[Session], *, user: str, submit_s: int) -> Attribution:
-    """Attribute one job from the sessions of its cluster; those of other users and times are passed over."""
-    return _judge([s for s in sessions if s.user == user and s.covers(submit_s)])
+def attribute(
+    sessions: Iterable[Session], *, user: str, submit_s: int, submissions: Iterable[Submission] = ()
+) -> Attribution:
+    """Attribute one job from what is known of its cluster; sessions of other users and times are passed over."""
+    seen = [each for each in submissions if each.session.user == user and each.is_of(submit_s)]
+    return _judge([s for s in sessions if s.user == user and s.covers(submit_s)], seen)
 
 
-def _judge(covering: Sequence[Session]) -> Attribution:
-    """Apply the rules of this module to the sessions that cover a submit, in whatever order they come."""
+def _judge(covering: Sequence[Session], seen: Sequence[Submission] = ()) -> Attribution:
+    """Apply the rules of this module to what covers a submit, in whatever order it comes."""
+    if seen:
+        return _judge_seen(covering, seen)
     if not covering:
         return UNKNOWN
     agents = [session for session in covering if session.kind == "agent"]
@@ -91,6 +117,20 @@ def _judge(covering: Sequence[Session]) -> Attribution:
         method=method,
         confidence=CONFIDENCE[method],
         evidence=tuple(sorted(session.session_id for session in covering)),
+    )
+
+
+def _judge_seen(covering: Sequence[Session], seen: Sequence[Submission]) -> Attribution:
+    last = max(seen, key=lambda each: (each.at_s, each.session.start_s, each.session.session_id)).session
+    sessions = {each.session.session_id for each in seen}
+    method = METHOD_OBSERVED if len(sessions) == 1 else METHOD_OBSERVED_SEVERAL
+    return Attribution(
+        actor="agent" if last.kind == "agent" else "human",
+        harness=last.harness,
+        session_id=last.session_id,
+        method=method,
+        confidence=CONFIDENCE[method],
+        evidence=tuple(sorted(sessions | {session.session_id for session in covering})),
     )
 
 
@@ -118,18 +158,24 @@ class Matcher:
     time stops where nothing before can reach it, so that a job costs O(log n + sessions looked at).
     """
 
-    __slots__ = ("_by_user",)
+    __slots__ = ("_by_user", "_seen")
 
-    def __init__(self, sessions: Iterable[Session]) -> None:
+    def __init__(self, sessions: Iterable[Session], submissions: Iterable[Submission] = ()) -> None:
         by_user: dict[str, list[Session]] = {}
         for session in sessions:
             by_user.setdefault(session.user, []).append(session)
         self._by_user = {user: _index(found) for user, found in by_user.items()}
+        self._seen: dict[str, list[Submission]] = {}
+        for each in sorted(submissions, key=_AT):
+            self._seen.setdefault(each.session.user, []).append(each)
 
     def attribute(self, *, user: str, submit_s: int) -> Attribution:
-        """Attribute one job; the same answer as `attribute` over all sessions."""
+        """Attribute one job; the same answer as `attribute` over all sessions and submissions."""
+        return _judge(self._covering(user, submit_s), self._near(user, submit_s))
+
+    def _covering(self, user: str, submit_s: int) -> list[Session]:
         if user not in self._by_user:
-            return UNKNOWN
+            return []
         starts, latest_end, sessions = self._by_user[user]
         covering = []
         i = bisect_right(starts, submit_s + CLOCK_SLACK_S) - 1
@@ -137,20 +183,30 @@ class Matcher:
             if sessions[i].covers(submit_s):
                 covering.append(sessions[i])
             i -= 1
-        return _judge(covering)
+        return covering
+
+    def _near(self, user: str, submit_s: int) -> list[Submission]:
+        seen = self._seen.get(user, [])
+        first = bisect_left(seen, submit_s - OBSERVED_S, key=_AT)
+        return seen[first : bisect_right(seen, submit_s + CLOCK_SLACK_S, key=_AT)]
 
     def spans(self) -> Iterator[Span]:
         """Yield the spans of each user in their order, cut at the edges of sessions: for many jobs at once.
 
-        Before the first one nobody knows; else the last one at or before a submit has the answer of `attribute`.
+        Around a submission that was seen there is a span of its own. Before the first one nobody knows; else the last
+        one at or before a submit has the answer of `attribute`.
         """
-        for user, (_, _, sessions) in self._by_user.items():
-            starts = {session.start_s - CLOCK_SLACK_S for session in sessions}
-            ends = {session.end_s + CLOCK_SLACK_S + 1 for session in sessions if session.end_s is not None}
-            for moment_s in sorted(starts | ends):
+        for user in self._by_user.keys() | self._seen.keys():
+            sessions = self._by_user[user][2] if user in self._by_user else []
+            edges = {session.start_s - CLOCK_SLACK_S for session in sessions}
+            edges |= {session.end_s + CLOCK_SLACK_S + 1 for session in sessions if session.end_s is not None}
+            for each in self._seen.get(user, []):
+                edges |= {each.at_s - CLOCK_SLACK_S, each.at_s + OBSERVED_S + 1}
+            for moment_s in sorted(edges):
                 yield Span(user, moment_s, self.attribute(user=user, submit_s=moment_s))
 
 
+_AT: Final = attrgetter("at_s")
 _Index: TypeAlias = tuple[list[int], list[float], list[Session]]
 
 

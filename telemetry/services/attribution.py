@@ -11,9 +11,18 @@ from django.db.models import Q
 from portal.core import audit, clock, leases
 from portal.core.actors import SYSTEM
 from principals.models import AgentSession, Cluster
-from telemetry.engine.attribution import CLOCK_SLACK_S, UNKNOWN, Attribution, Kind, Matcher, Session
+from telemetry.engine.attribution import (
+    CLOCK_SLACK_S,
+    OBSERVED_S,
+    UNKNOWN,
+    Attribution,
+    Kind,
+    Matcher,
+    Session,
+    Submission,
+)
 from telemetry.engine.touched import Footprint, as_date, touched_days
-from telemetry.models import Job, PendingAttribution
+from telemetry.models import ActivitySubmission, Job, PendingAttribution
 from telemetry.services import rollups
 
 OWN_CAMPAIGN = "campaign"  # the key in `Job.extra` under which a job keeps the label it came with
@@ -32,18 +41,26 @@ class Window:
 
 
 class Attributor:
-    """Attributes jobs of some users, submitted within some time, from sessions loaded in one query."""
+    """Attributes jobs of some users, submitted within some time, from what is loaded in two queries."""
 
     def __init__(self, cluster: Cluster, user_ids: Collection[int], first_s: int, last_s: int | None) -> None:
         found = AgentSession.objects.filter(cluster=cluster)
+        seen = ActivitySubmission.objects.filter(session__cluster=cluster, at__gte=first_s - OBSERVED_S)
         if len(user_ids) <= _USERS_NAMED:
             found = found.filter(cluster_user_id__in=user_ids)
+            seen = seen.filter(session__cluster_user_id__in=user_ids)
         found = found.filter(Q(ended=None) | Q(ended__gte=first_s - CLOCK_SLACK_S))
         if last_s is not None:
             found = found.filter(started__lte=last_s + CLOCK_SLACK_S)
+            seen = seen.filter(at__lte=last_s + CLOCK_SLACK_S)
         rows = list(found.order_by("id").values_list(*_SESSION))
-        self._campaigns: dict[int, str] = {row[0]: row[-1] for row in rows if row[-1]}
-        self._matcher = Matcher(_session_of(*row[:-1]) for row in rows)
+        submissions = list(seen.values_list("at", *(f"session__{name}" for name in _SESSION)))
+        labelled = (*rows, *(row for _, *row in submissions))
+        self._campaigns: dict[int, str] = {row[0]: row[-1] for row in labelled if row[-1]}
+        self._matcher = Matcher(
+            (_session_of(*row[:-1]) for row in rows),
+            (Submission(_session_of(*row[:-1]), int(at.timestamp())) for at, *row in submissions),
+        )
 
     def attribute(self, user_id: int, submit_s: int, own_campaign: str) -> tuple[Attribution, str]:
         """Return who submitted a job, and its campaign: its own label, else that of the session it came from."""
