@@ -111,6 +111,7 @@ PAGES: list[Row] = [
     signed_in("GET", "/jobs/"),
     signed_in("GET", "/jobs/{job_pk}/", outsider=404),
     Row("GET", "/jobs/{cluster}/{job}/", 302, {"outsider": 404}),
+    Row("GET", "/login-nodes/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
     Row("GET", "/ingest/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
     Row("POST", "/ingest/expected/", 403, {"nobody": 302, "staff": 422}),
     Row("GET", "/ingest/batches/{batch}/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
