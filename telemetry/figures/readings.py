@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from telemetry import selectors
 from telemetry.selectors import Definition, Scope
+from telemetry.selectors.commands import Commands, commands
 from telemetry.selectors.generations import generation_of
 from telemetry.selectors.scheduler import Asking, asking
 
@@ -73,6 +74,10 @@ class Readings:
     @cached_property
     def asking(self) -> list[Asking]:
         return asking(self.scope)
+
+    @cached_property
+    def commands(self) -> Commands:
+        return commands(self.scope)
 
     @cached_property
     def gpus(self) -> selectors.GpuSplit:
