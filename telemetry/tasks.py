@@ -61,5 +61,5 @@ def refresh_activity() -> int:
 
 @shared_task
 def end_silent_sessions() -> int:
-    """End the sessions that no collector told of for a week."""
+    """End the sessions that no collector told of for two weeks."""
     return services.end_silent_sessions()

@@ -8,6 +8,7 @@ from django.db.models import Q
 from portal.dashboard import formats
 from principals.actors import Actor
 from principals.models import Agent, Lab
+from telemetry.models import BaselineStudy
 from telemetry.selectors import Period
 from telemetry.selectors.activity import Activity, Loops, activity, days_of_agents, loops_of_agents
 
@@ -60,6 +61,12 @@ def agent_activity(actor: Actor, agent: Agent) -> ActivityPanel | None:
 def lab_activity(actor: Actor, lab: Lab) -> ActivityPanel | None:
     """Return the panel of a lab's registered agents together; None where nothing was counted. Three queries."""
     return _panel(actor, Q(session__agent__lab=lab), "Sessions of the lab’s registered agents on login nodes, together")
+
+
+def studies_of(actor: Actor) -> list[BaselineStudy]:
+    """Return the studies that run on clusters where a person has a login name: they may be observed in them."""
+    running = BaselineStudy.objects.visible_to(actor).running().select_related("cluster").order_by("until")
+    return list(running.filter(cluster__cluster_users__user=actor.user)) if actor.user else []
 
 
 def _panel(actor: Actor, agents: Q, whose: str) -> ActivityPanel | None:

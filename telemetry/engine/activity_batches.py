@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from telemetry.engine.activity import MEASURES
+from telemetry.engine.activity import ALL, CATEGORY, MEASURES
 
 Driver: TypeAlias = Literal["agent", "human", "unknown"]
 SessionKind: TypeAlias = Literal["agent", "interactive"]
@@ -30,6 +30,7 @@ REMEDIES: Final = {
     "counts_empty": "Leave out minutes in which nothing was counted.",
     "measure_unknown": "Send the portal's measures alone; the collector may be newer than the portal.",
     "count_out_of_range": "Send whole counts from 1 on.",
+    "counts_contradict": "Count each command as such, in one category, and at most once for each other measure.",
     "end_before_start": "Send times in their order.",
     "future_date": "Send times that are past; check the clock of the host.",
     "too_old": f"Send within {TAKEN_FOR.days} days; older minutes are not kept long enough to be added up.",
@@ -153,7 +154,12 @@ def _find_count_fault(counts: Mapping[str, int]) -> str:
         return "counts_empty"
     if not _KNOWN.issuperset(counts):
         return "measure_unknown"
-    return "" if all(1 <= number <= LARGEST_COUNT for number in counts.values()) else "count_out_of_range"
+    if not all(1 <= number <= LARGEST_COUNT for number in counts.values()):
+        return "count_out_of_range"
+    # Each command counts once as such, in one category, and at most once for anything else.
+    commands = counts.get(ALL, 0)
+    categories = sum(number for name, number in counts.items() if name.startswith(CATEGORY))
+    return "" if max(categories, *counts.values()) <= commands else "counts_contradict"
 
 
 def find_submission_fault(part: SubmissionPart, batch: Batch, now: datetime) -> str:

@@ -167,6 +167,24 @@ def test_a_study_is_shown_with_who_approved_it(cast: Cast):
     assert all(said in shown for said in ("spring", "A baseline.", "running", "IRB 2026-114"))
 
 
+def test_people_read_on_my_lab_that_they_are_observed(cast: Cast):
+    unaffiliated = factories.make_user("unaffiliated")
+    factories.make_cluster_user(cast.cluster, unaffiliated)
+    study = services.start_study(
+        actor=factories.actor_of(cast.staff), cluster=cast.cluster, name="spring", purpose="A baseline.",
+        approved_by="IRB 2026-114", until=clock.now() + timedelta(days=3),
+    )  # fmt: skip
+    elsewhere = factories.make_user("elsewhere")
+    factories.make_lab("birch", pi=elsewhere)
+
+    def told_to(user: Any) -> bool:
+        return "IRB 2026-114" in words(sign_in(user).get("/my-lab/"))
+
+    assert told_to(cast.colleague) and told_to(unaffiliated) and not told_to(elsewhere)
+    services.end_study(actor=factories.actor_of(cast.staff), study=study)
+    assert not told_to(cast.colleague)
+
+
 def test_before_a_collector_was_heard_it_says_what_to_do(cast: Cast):
     assert "issue_service_token" in nodes_page(cast).content.decode()
 

@@ -1,4 +1,4 @@
-"""Sessions whose end no collector saw: of a boot that is over, and those not heard of for a week."""
+"""Sessions whose end no collector saw: of a boot that is over, and those not heard of for two weeks."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -14,7 +14,7 @@ from telemetry.engine.activity_batches import Batch
 from telemetry.services.attribution import Window, attribute_pending, reattribute
 from telemetry.services.generations import start_generation
 
-SILENT: Final = timedelta(days=7)  # an agent may sit and wait for its person over a weekend
+SILENT: Final = timedelta(days=14)  # half of agents’ sessions last a week and more, and some of it they wait
 
 
 def _open(cluster: Cluster) -> AgentSessionQuerySet:
@@ -31,7 +31,7 @@ def end_other_boots(cluster: Cluster, batch: Batch) -> int:
 
 
 def end_silent_sessions() -> int:
-    """End the sessions that no collector told of for a week, when they were last seen; return how many.
+    """End the sessions that no collector told of for two weeks, when they were last seen; return how many.
 
     One that goes on after all is open again as soon as it does something.
     """
