@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import time_machine
 
-from portal.core import leases
+from portal.core import leases, stopping
 from portal.core.errors import NotAllowed
 from portal.reports import drafting, monthly, services, tasks
 from portal.reports.models import Drafting, Report, digest_of
@@ -135,6 +135,17 @@ def test_rollups_that_are_behind_are_waited_for(cast: Cast, staff: Any, monkeypa
     asked = ask(staff, cast)
     with monkeypatch.context() as patched:
         patched.setattr(telemetry_services, "catch_up", lambda **kwargs: False)
+        assert not drafting.work_off(asked.pk)
+    assert (Drafting.objects.get().fault, tasks.sweep_drafts()) == ("", 1)
+    assert drafting.work_off(asked.pk)
+
+
+def test_a_worker_that_is_to_end_leaves_the_draft_to_the_next(
+    cast: Cast, staff: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ask(staff, cast)
+    with monkeypatch.context() as patched:
+        patched.setattr(stopping, "_asked", True)
         assert not drafting.work_off(asked.pk)
     assert (Drafting.objects.get().fault, tasks.sweep_drafts()) == ("", 1)
     assert drafting.work_off(asked.pk)
