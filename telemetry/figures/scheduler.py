@@ -58,7 +58,7 @@ def _per_job(readings: Readings) -> Measured:
     ]  # fmt: skip
     shown = _parted(harnesses, "harness-others", "Agents, all other harnesses")
     # Harnesses part the agents' row: only the rows of actors add up.
-    return _measured([*groups, *shown], f"{Actor.AGENT.value}", found)
+    return _measured([*groups, *shown], Actor.AGENT.value, found)
 
 
 def _by_volume(readings: Readings) -> Measured:
@@ -101,6 +101,10 @@ def _hidden(group: _Group) -> Row:
 
 
 def _unknown(found: Sequence[Asking]) -> float | None:
+    """Return the share of calls that is not attributed; None where a row of few people could be had from it."""
+    groups = [_of(actor, found) for actor in Actor]
+    if not all(enough(group.people) for group in groups):
+        return None
     unknown = sum(one.calls for one in found if one.actor == Actor.UNKNOWN)
     return ratio(unknown, sum(one.calls for one in found))
 
