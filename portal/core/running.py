@@ -12,6 +12,10 @@ from typing import IO, Final
 
 _PIECE_BYTES: Final = 1024 * 1024
 _LOOK_S: Final = 0.002
+_COMPLAINT_LOOK_S: Final = 0.05
+# So long after its end a command may still complain, by a filter of its error output. A child that it leaves behind
+# with that output open, as ssh leaves the master of its connections, may keep it for hours.
+_GRACE_S: Final = 1.0
 
 
 class TooMuch(Exception):
@@ -54,28 +58,39 @@ def run_within(
 
 def _await_end(process: subprocess.Popen[bytes], deadline: float) -> None:
     """Return once a process has ended, and leave its status to be waited for."""
-    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+    while not _has_ended(process):
         if time.monotonic() > deadline:
             raise subprocess.TimeoutExpired(process.args, 0)
         time.sleep(_LOOK_S)
 
 
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 def _read(process: subprocess.Popen[bytes], deadline: float, most_bytes: int) -> tuple[bytes, bytes]:
-    """Return what a process prints until it closes both its outputs; nothing of one that is a file."""
+    """Return what a process prints until it closes both its outputs; nothing of one that is a file.
+
+    Its answer is read to the end, whoever writes it; its complaints until `_GRACE_S` after its own end at most.
+    """
     pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe is not None]
     printed = {pipe.fileno(): bytearray() for pipe in pipes}
+    *_, complaints = printed
+    until = deadline
     with selectors.DefaultSelector() as selector:
         for number in printed:
             selector.register(number, selectors.EVENT_READ)
-        while selector.get_map():
-            if (left := deadline - time.monotonic()) <= 0:
-                raise subprocess.TimeoutExpired(process.args, 0)
-            for key, _ in selector.select(left):
+        while (is_open := selector.get_map().keys()) and (left := until - time.monotonic()) > 0:
+            for key, _ in selector.select(min(left, _COMPLAINT_LOOK_S)):
                 piece = os.read(key.fd, _PIECE_BYTES)
                 if not piece:
                     selector.unregister(key.fd)
                 printed[key.fd] += piece
                 if len(printed[key.fd]) > most_bytes:
                     raise TooMuch
+            if until == deadline and set(is_open) == {complaints} and _has_ended(process):
+                until = time.monotonic() + _GRACE_S
+        if is_open and until == deadline:
+            raise subprocess.TimeoutExpired(process.args, 0)
     *out, complaint = (bytes(text) for text in printed.values())
     return b"".join(out), complaint
