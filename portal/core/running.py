@@ -5,8 +5,9 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Final
 
@@ -16,6 +17,7 @@ _COMPLAINT_LOOK_S: Final = 0.05
 # So long after its end a command may still complain, by a filter of its error output. A child that it leaves behind
 # with that output open, as ssh leaves the master of its connections, may keep it for hours.
 _GRACE_S: Final = 1.0
+_INTERRUPTING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class TooMuch(Exception):
@@ -41,19 +43,40 @@ def run_within(
     `TooMuch`, `OSError` where it cannot be started.
     """
     deadline = time.monotonic() + timeout_s
-    process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=into or subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True,
-    )  # fmt: skip
-    with process:
-        try:
-            out, complaint = _read(process, deadline, most_bytes)
-            _await_end(process, deadline)
-        finally:
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        with _held_back():
+            process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=into or subprocess.PIPE,
+                stderr=subprocess.PIPE, start_new_session=True,
+            )  # fmt: skip
+        out, complaint = _read(process, deadline, most_bytes)
+        _await_end(process, deadline)
+    finally:
+        if process is not None:
             # Not waited for yet, the process keeps its number: no other group can have it.
-            with contextlib.suppress(ProcessLookupError):
+            with process, contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-        return Ran(process.wait(), out, complaint)
+    return Ran(process.wait(), out, complaint)
+
+
+@contextlib.contextmanager
+def _held_back() -> Iterator[None]:
+    """Let the signals that interrupt the main thread wait: who is half started is known to nobody who could end it."""
+    handlers = {number: signal.getsignal(number) for number in _INTERRUPTING}
+    handled = {number: handler for number, handler in handlers.items() if callable(handler)}
+    if threading.current_thread() is not threading.main_thread():
+        handled = {}
+    came: list[int] = []
+    for number in handled:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handled.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def _await_end(process: subprocess.Popen[bytes], deadline: float) -> None:

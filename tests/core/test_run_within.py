@@ -1,8 +1,10 @@
 """A command of the host leaves nothing behind, however it ends."""
 
+import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,3 +60,23 @@ def test_what_a_filter_of_the_error_output_says_behind_the_end_is_heard() -> Non
     script = "(sleep 0.3; echo late >&2) >/dev/null & echo answer"
     ran = run_within(["/bin/sh", "-c", script], environment={"PATH": "/usr/bin:/bin"}, timeout_s=30, most_bytes=1000)
     assert (ran.out, ran.complaint) == (b"answer\n", b"late\n")
+
+
+def test_a_command_that_is_interrupted_while_it_starts_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            started.append(self.pid)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_within(["/bin/sleep", "300"], environment={}, timeout_s=20, most_bytes=1000)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ends(*started)
