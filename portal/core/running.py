@@ -75,8 +75,8 @@ def _held_back() -> Iterator[None]:
     finally:
         for number, handler in handled.items():
             signal.signal(number, handler)
-        for number in came:
-            signal.raise_signal(number)
+        for each in came:
+            signal.raise_signal(each)
 
 
 def _await_end(process: subprocess.Popen[bytes], deadline: float) -> None:
