@@ -1,6 +1,5 @@
 """Verbs of `telemetry`, called through this module: `telemetry_services.ingest_file(actor=…, …)`."""
 
-from telemetry.selectors.generations import generation_of
 from telemetry.services.attribution import sweep_attributions
 from telemetry.services.gpu import (
     FileSummary,
@@ -55,7 +54,6 @@ __all__ = [
     "describe_others",
     "expect_source",
     "feed_cluster",
-    "generation_of",
     "hold_reader",
     "import_gpu_file",
     "ingest_file",

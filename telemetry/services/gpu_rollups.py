@@ -15,9 +15,8 @@ from django.db.models import Value
 from django.db.models.functions import Coalesce
 
 from principals.models import Cluster
-from telemetry.models import Job, RollupGpu, RollupGpuDirty
+from telemetry.models import DataGeneration, Job, RollupGpu, RollupGpuDirty
 from telemetry.selectors.gpu_jobs import SUMS, on_gpus, renamed
-from telemetry.services.generations import start_generation
 from telemetry.services.marks import Marks
 
 _MARKS: Final = Marks(RollupGpuDirty, lease="gpu-rollups", columns={"day": "date"})
@@ -67,5 +66,5 @@ def _replace(cluster: Cluster, holder: str, mark: RollupGpuDirty, rows: list[Rol
         return 0
     RollupGpu.objects.filter(cluster=cluster, day=mark.day).delete()
     RollupGpu.objects.bulk_create(rows)
-    start_generation(cluster)
+    DataGeneration.objects.start(cluster)
     return 1

@@ -17,9 +17,8 @@ from django.db.models import Model, QuerySet
 from portal.core import stopping
 from principals.models import Cluster
 from telemetry.engine.usage import DAY_S
-from telemetry.models import RollupDay, RollupDirty, RollupHistogram, RollupHour, RollupUser
+from telemetry.models import DataGeneration, RollupDay, RollupDirty, RollupHistogram, RollupHour, RollupUser
 from telemetry.services import gpu_rollups, job_indexes
-from telemetry.services.generations import start_generation
 from telemetry.services.marks import Marks
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def _replace(cluster: Cluster, holder: str, marks: Sequence[RollupDirty], part: 
         _replace_rows(model, cluster, users, rows)
     _replace_hours(cluster, list(users))
     _replace_histograms(cluster, list(users))
-    start_generation(cluster)
+    DataGeneration.objects.start(cluster)
     return len(taken)
 
 

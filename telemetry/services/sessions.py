@@ -18,9 +18,8 @@ from principals.services import DeclaredSession
 from telemetry import permissions
 from telemetry.engine.attribution import CLOCK_SLACK_S
 from telemetry.engine.redaction import is_secretless
-from telemetry.models import IngestBatch
+from telemetry.models import DataGeneration, IngestBatch
 from telemetry.services.attribution import Window, attribute_pending, reattribute
-from telemetry.services.generations import start_generation
 from telemetry.services.sources import note_source
 
 SLICE: Final = 200  # sessions of one transaction
@@ -89,7 +88,7 @@ def declare_sessions(
             jobs_changed += changed
             _record(actor, cluster, source, results, changed)
             if any(each.outcome in ("created", "changed") for each in results):
-                start_generation(cluster)
+                DataGeneration.objects.start(cluster)
         for number, result in zip(numbers, results, strict=True):
             outcomes[number] = result
     return Declared(outcomes, jobs_changed + attribute_pending(cluster=cluster))

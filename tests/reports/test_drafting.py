@@ -14,9 +14,8 @@ from portal.reports.models import Drafting, Report, digest_of
 from principals.actors import SYSTEM_ACTOR
 from telemetry import services as telemetry_services
 from telemetry.engine.gpu_use import GpuReading
-from telemetry.models import Job, RollupDay, RollupHistogram, RollupHour, RollupUser, SchedulerCalls
+from telemetry.models import DataGeneration, Job, RollupDay, RollupHistogram, RollupHour, RollupUser, SchedulerCalls
 from telemetry.selectors import Period, Scope
-from telemetry.services import generation_of
 from tests import factories
 from tests.conftest import Cast, sign_in
 from tests.telemetry.facility import make_facility, make_session
@@ -215,4 +214,4 @@ def test_what_is_stored_is_what_the_jobs_say_when_all_is_computed_anew() -> None
 def test_generations_of_clusters_are_apart(cast: Cast, staff: Any) -> None:
     other = factories.make_cluster("birch")
     telemetry_services.catch_up(cluster=cast.cluster)
-    assert (generation_of(cast.cluster) > 0, generation_of(other)) == (True, 0)
+    assert (DataGeneration.objects.of(cast.cluster) > 0, DataGeneration.objects.of(other)) == (True, 0)

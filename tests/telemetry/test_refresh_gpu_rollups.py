@@ -18,8 +18,7 @@ from portal.core.models import Lease
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, ClusterUser, Lab
 from telemetry import services
-from telemetry.models import Job, JobGpu, RollupGpu, RollupGpuDirty
-from telemetry.selectors.generations import generation_of
+from telemetry.models import DataGeneration, Job, JobGpu, RollupGpu, RollupGpuDirty
 from telemetry.services import gpu_rollups, job_indexes
 from telemetry.tasks import refresh_gpu_rollups, refresh_rollups
 from tests import factories
@@ -302,9 +301,9 @@ def test_every_few_jobs_that_come_leave_the_day_to_the_minute(cluster: Cluster, 
 def test_reports_learn_of_it(cluster: Cluster, users, labs) -> None:
     gpu_job(users[0], labs[0], 1)
     record(cluster, reading(1))
-    before = generation_of(cluster)
+    before = DataGeneration.objects.of(cluster)
     gpu_rollups.refresh()
-    assert generation_of(cluster) == before + 1
+    assert DataGeneration.objects.of(cluster) == before + 1
 
 
 def test_days_are_left_to_the_end_of_a_load_that_dropped_the_indexes(
