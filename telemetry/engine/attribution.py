@@ -71,11 +71,6 @@ class Attribution(NamedTuple):
 UNKNOWN: Final = Attribution("unknown", "", None, METHOD_NONE, CONFIDENCE[METHOD_NONE], ())
 
 
-def attribute(sessions: Iterable[Session], *, user: str, submit_s: int) -> Attribution:
-    """Attribute one job from the sessions of its cluster; those of other users and times are passed over."""
-    return _judge([s for s in sessions if s.user == user and s.covers(submit_s)])
-
-
 def _judge(covering: Sequence[Session]) -> Attribution:
     """Apply the rules of this module to the sessions that cover a submit, in whatever order they come."""
     if not covering:
@@ -127,7 +122,7 @@ class Matcher:
         self._by_user = {user: _index(found) for user, found in by_user.items()}
 
     def attribute(self, *, user: str, submit_s: int) -> Attribution:
-        """Attribute one job; the same answer as `attribute` over all sessions."""
+        """Attribute one job from the sessions of its user that cover its submit."""
         if user not in self._by_user:
             return UNKNOWN
         starts, latest_end, sessions = self._by_user[user]

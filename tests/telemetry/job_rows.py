@@ -103,7 +103,9 @@ def expected_hours(jobs: list[Job]) -> dict[tuple[Any, ...], Counter[str]]:
         key = (job.partition, job.actor, job.harness)
         rollups[submit // 3600 * 3600, *key]["submissions"] += job.array_tasks  # type: ignore[operator]
         if start is not None and until is not None:
-            for second, seconds in usage_by_hand.prorate(job.elapsed_s, list(usage_by_hand.split_by_hour(start, until))):
+            for second, seconds in usage_by_hand.prorate(
+                job.elapsed_s, list(usage_by_hand.split_by_hour(start, until))
+            ):
                 held = {"core_s": job.cpus, "node_s": job.nodes, "gpu_s": job.gpus}
                 rollups[second, *key].update({name: seconds * n for name, n in held.items()})
     return {key: +sums for key, sums in rollups.items() if +sums}

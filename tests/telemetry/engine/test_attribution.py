@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telemetry.engine import attribution
-from telemetry.engine.attribution import Matcher, Session, attribute
+from telemetry.engine.attribution import Attribution, Matcher, Session, _judge
 
 
 def session(
@@ -15,6 +15,11 @@ def session(
     user: str = "ada",
 ) -> Session:
     return Session(number, user, "agent" if kind == "agent" else "interactive", harness, "login1", start_s, end_s)
+
+
+def attribute(sessions: list[Session], *, user: str, submit_s: int) -> Attribution:
+    """Look at each session, which `Matcher` does not."""
+    return _judge([each for each in sessions if each.user == user and each.covers(submit_s)])
 
 
 SESSIONS = st.lists(
