@@ -18,7 +18,7 @@ from principals.models import Cluster
 from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Job
 from telemetry.models.jobs import JobQuerySet
-from telemetry.schemas import JobOut, JobsOut
+from telemetry.schemas import JobOut, JobPage
 from telemetry.selectors import JobFilter, held_now, newest_first
 
 router = Router()
@@ -26,7 +26,7 @@ OTHER = "other"
 _CURSOR = re.compile(r"(\d{1,12})\.(\d{1,18})\Z", re.ASCII)
 
 
-@router.get("", auth=requires("jobs:read"), response=answers(200, JobsOut))
+@router.get("", auth=requires("jobs:read"), response=answers(200, JobPage))
 def list_jobs(
     request: HttpRequest,
     state: Annotated[str, Query(max_length=16)] = "",
@@ -34,7 +34,7 @@ def list_jobs(
     campaign: Annotated[str, Query(max_length=100)] = "",
     after: Annotated[str, Query(max_length=40)] = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> JobsOut:
+) -> JobPage:
     """List jobs, newest submission first. `since` is a time of submission; `state` is one of Slurm's, or `active`.
 
     `active` is what Slurm can hold now: not what an old file called running.
@@ -53,7 +53,7 @@ def list_jobs(
         jobs = jobs.filter(Q(submit__lt=submit) | Q(submit=submit, pk__lt=pk))
     page, last = cut_page(newest_first(jobs, actor, JobFilter()), limit)
     cursor = f"{int(last.submit.timestamp())}.{last.pk}" if last else None
-    return JobsOut(jobs=[show_job(job, actor) for job in page], next=cursor)
+    return JobPage(items=[show_job(job, actor) for job in page], next=cursor)
 
 
 @router.get("/{cluster}/{raw_id}", auth=requires("jobs:read"), response=answers(200, JobOut))
