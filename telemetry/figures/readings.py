@@ -72,7 +72,7 @@ class Readings:
 
     @cached_property
     def asking(self) -> list[Asking]:
-        return asking(self.scope)
+        return asking(self.scope, loads=self.loads)
 
     @cached_property
     def gpus(self) -> selectors.GpuSplit:
