@@ -14,12 +14,10 @@ from portal.core.paging import cut_page
 from portal.core.problems import answers
 from principals.actors import Actor
 from principals.auth import actor_of, requires
-from principals.models import Cluster
 from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Job
-from telemetry.models.jobs import JobQuerySet
 from telemetry.schemas import JobOut, JobPage
-from telemetry.selectors import JobFilter, held_now, newest_first
+from telemetry.selectors import JobFilter, held_now, newest_by_raw_id, newest_first
 
 router = Router()
 OTHER = "other"
@@ -40,7 +38,7 @@ def list_jobs(
     `active` is what Slurm can hold now: not what an old file called running.
     """
     actor = actor_of(request)
-    jobs = _visible(actor)
+    jobs = Job.objects.visible_to(actor).select_related("cluster", "cluster_user", "account", "lab")
     if state:
         jobs = held_now(jobs.active()) if state == "active" else jobs.filter(state=state.upper())
     if since is not None:
@@ -60,18 +58,13 @@ def list_jobs(
 def get_job(request: HttpRequest, cluster: str, raw_id: int) -> JobOut:
     """Return the newest record of a job by its raw job id (ids recycle, and a requeue makes a new record)."""
     actor = actor_of(request)
-    found = _visible(actor).filter(cluster__in=Cluster.objects.named(cluster), raw_id=raw_id)
-    job = found.order_by("-submit").first() if 0 <= raw_id < 2**63 else None
+    job = newest_by_raw_id(actor, cluster, raw_id)
     if job is None:
         raise NotFound(
             "There is no such job that you may see.", code="job_unknown",
             remedy="Jobs show up as soon as the cluster's reader has seen them; an agent sees its owner's.",
         )  # fmt: skip
     return show_job(job, actor)
-
-
-def _visible(actor: Actor) -> JobQuerySet:
-    return Job.objects.visible_to(actor).select_related("cluster", "cluster_user", "account", "lab")
 
 
 def _read_cursor(text: str) -> tuple[datetime, int]:
