@@ -100,14 +100,6 @@ class Attribution(NamedTuple):
 UNKNOWN: Final = Attribution("unknown", "", None, METHOD_NONE, CONFIDENCE[METHOD_NONE], ())
 
 
-def attribute(
-    sessions: Iterable[Session], *, user: str, submit_s: int, submissions: Iterable[Submission] = ()
-) -> Attribution:
-    """Attribute one job from what is known of its cluster; sessions of other users and times are passed over."""
-    seen = [each for each in submissions if each.session.user == user and each.is_of(submit_s)]
-    return _judge([s for s in sessions if s.user == user and s.covers(submit_s)], seen)
-
-
 def _judge(covering: Sequence[Session], seen: Sequence[Submission] = ()) -> Attribution:
     """Apply the rules of this module to what covers a submit, in whatever order it comes."""
     if seen:
@@ -185,7 +177,7 @@ class Matcher:
             self._seen.setdefault(each.session.user, []).append(each)
 
     def attribute(self, *, user: str, submit_s: int) -> Attribution:
-        """Attribute one job; the same answer as `attribute` over all sessions and submissions."""
+        """Attribute one job from what its user's sessions and submissions say of its submit."""
         return _judge(self._covering(user, submit_s), self._near(user, submit_s))
 
     def _covering(self, user: str, submit_s: int) -> list[Session]:
