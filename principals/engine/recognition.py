@@ -54,7 +54,7 @@ def read_signatures(tables: Mapping[str, Mapping[str, str]]) -> tuple[Signature,
 
 
 class Recogniser:
-    """Recognise the harnesses of some signatures; the first that fits counts. Made once: all that starts is asked of."""
+    """Recognise the harnesses of some signatures; the first that fits counts. Make it once, use it often."""
 
     def __init__(self, known: Sequence[Signature]) -> None:
         self._known = tuple(known)

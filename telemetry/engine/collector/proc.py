@@ -10,17 +10,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from telemetry.engine.collector.processes import Key, Seen
+from telemetry.engine.collector.facts import Sighting
 
 ARGV_BYTES: Final = 32_768  # of a command line that may have two million
 _STAT_BYTES: Final = 4096
+_EXE_BYTES: Final = 4096
 _PROC: Final = Path("/proc")
 _T = TypeVar("_T")
 
 
 class Stat(NamedTuple):
-    """What we need of a `stat` line: the parent, the terminal's number, the start in clock ticks since boot."""
+    """What we need of a `stat` line: the name, whether it is a process that ended and waits for its parent, the parent,
+    the terminal's number, the start in clock ticks since boot."""
 
+    name: bytes
+    ended: bool
     parent: int
     tty: int
     start: int
@@ -28,9 +32,11 @@ class Stat(NamedTuple):
 
 def read_stat(line: bytes) -> Stat | None:
     """Read a `stat` line; None for one that is none. The name in it may hold anything, also brackets."""
-    fields = line[line.rfind(b")") + 1 :].split()
+    end = line.rfind(b")")
+    fields = line[end + 1 :].split(None, 20)
     try:
-        return Stat(int(fields[1]), int(fields[4]), int(fields[19]))
+        name = line[line.index(b"(") + 1 : end]
+        return Stat(name, fields[0] in b"ZXx", int(fields[1]), int(fields[4]), int(fields[19]))
     except (IndexError, ValueError):
         return None
 
@@ -39,38 +45,42 @@ class Proc:
     """A `/proc`, looked at process by process or as a whole."""
 
     def __init__(self, root: Path = _PROC) -> None:
-        self._root = root
+        self._root = str(root)
         self.vanished = 0  # how many ended while they were looked at
 
-    def read(self, pid: int) -> Seen | None:
+    def pids(self) -> list[int]:
+        """Return the numbers of all processes."""
+        names = os.listdir(self._root)  # noqa: PTH208 - some times a second, of a thousand names
+        return [int(name) for name in names if name.isdecimal() and name.isascii()]
+
+    def look(self, pid: int) -> Sighting | None:
         """Return a process as it is now; None where it is gone, counted in `vanished`."""
         try:
-            folder = os.open(self._root / str(pid), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            folder = os.open(f"{self._root}/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError:
             self.vanished += 1
             return None
         try:
-            return self._read(pid, folder)
+            return self._look(pid, folder)
         finally:
             os.close(folder)
 
-    def walk(self) -> Iterator[Seen]:
+    def walk(self) -> Iterator[Sighting]:
         """Yield all processes, those that end meanwhile left out."""
-        for folder in self._root.iterdir():
-            if folder.name.isdecimal() and folder.name.isascii() and (seen := self.read(int(folder.name))):
+        for pid in self.pids():
+            if seen := self.look(pid):
                 yield seen
 
-    def _read(self, pid: int, folder: int) -> Seen | None:
+    def _look(self, pid: int, folder: int) -> Sighting | None:
         # The command line first: of a short process it is what is missed.
         argv = _bytes_of(folder, "cmdline", ARGV_BYTES)
         stat = read_stat(_bytes_of(folder, "stat", _STAT_BYTES) or b"")
         if stat is None or argv is None:
             self.vanished += 1
             return None
-        words = tuple(word.decode(errors="replace") for word in argv.removesuffix(b"\0").split(b"\0"))
         uid = _or(lambda: os.fstat(folder).st_uid, -1)
-        exe = _or(lambda: os.readlink("exe", dir_fd=folder), "")
-        return Seen(Key(pid, stat.start), stat.parent, uid, stat.tty, words if argv else (), exe)
+        exe = _or(lambda: os.readlink(b"exe", dir_fd=folder), b"")[:_EXE_BYTES]
+        return Sighting(pid, stat.start, stat.parent, uid, stat.tty, stat.ended, stat.name, exe, argv)
 
 
 def _bytes_of(folder: int, name: str, limit: int) -> bytes | None:
