@@ -97,8 +97,9 @@ class Decoder:
 
     def _rare(self, kind: int, body: bytes) -> Fact:
         if kind == _TAKEN:
+            (at_ns,) = _SNAPSHOT.unpack(body)
             sightings, self._sightings = tuple(self._sightings), []
-            return Snapshot(*_SNAPSHOT.unpack(body), sightings)
+            return Snapshot(at_ns, sightings)
         if kind == _SAID:
             by_events, *numbers = _TOLD.unpack(body)
             mode: facts.Mode = "events" if by_events else "walk"
