@@ -85,6 +85,11 @@ def test_a_portal_that_asks_to_wait_is_heard(spool: Spool) -> None:
     assert waits[0] >= 120
 
 
+def test_a_conflict_that_will_pass_is_no_refusal(spool: Spool) -> None:
+    sender(spool, Portal(Answer(409, {"code": "in_progress"}, 1.0)), []).send_all()
+    assert len(spool.waiting()) == 3
+
+
 def test_a_file_that_is_no_batch_holds_up_no_other(spool: Spool) -> None:
     spool.waiting()[1].write_bytes(b"")
     portal = Portal()

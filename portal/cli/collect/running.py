@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
@@ -26,7 +26,7 @@ from portal.cli.collect.spool import Spool
 from portal.cli.files import Unusable
 from telemetry.engine.collector import batches
 from telemetry.engine.collector.batches import Batch
-from telemetry.engine.collector.facts import Ending
+from telemetry.engine.collector.facts import Ending, Fact, Told
 from telemetry.engine.collector.frames import BrokenFrame, Decoder
 from telemetry.engine.collector.helper import peak_memory
 from telemetry.engine.collector.watch import Watch
@@ -39,6 +39,10 @@ READ_BYTES = 1 << 18
 LAST_WORDS_S = 5.0
 DRY_RUN_S = 60.0
 MOST_LOGINS = 10_000
+_BEGUN = {
+    "events": "Collecting: the kernel tells what starts.",
+    "walk": "Collecting: /proc is looked at 5 times a second; short commands are missed.",
+}
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 Put = Callable[[Batch], None]
@@ -126,7 +130,8 @@ class Run:
         self._logins: dict[int, str] = {}
         self._closed_s = _minute(time.time())
         self._cpu_s = 0.0
-        self._is_stopped = False
+        self._is_stopped = self._has_begun = False
+        self._ends_s: float | None = None
 
     def follow(self, pipe: int, seconds: float | None) -> int:
         """Take what comes until told to stop, or for so long: 0; 1 where the helper ended by itself."""
@@ -142,24 +147,38 @@ class Run:
         return status
 
     def _take(self, pipe: int, until_s: float) -> int:
-        decoder, poll, facts_end_s = Decoder(), select.poll(), float("inf")
+        decoder, poll = Decoder(), select.poll()
         poll.register(pipe, select.POLLIN)
-        while (now_s := time.monotonic()) < facts_end_s:
-            if facts_end_s == float("inf") and (self._is_stopped or now_s >= until_s):
-                facts_end_s = now_s + SETTLE_S
-            if poll.poll(min(TICK_S, max(0.0, min(until_s, facts_end_s) - now_s)) * 1000):
+        while (left_s := self._left(until_s)) > 0:
+            if poll.poll(min(TICK_S, left_s) * 1000):
                 data = os.read(pipe, READ_BYTES)
                 if not data:
                     print("The helper ended.", file=sys.stderr, flush=True)
                     return 0 if self._is_stopped else 1
-                for fact in decoder.feed(data):
-                    if isinstance(fact, Ending):
-                        print("The kill file is there: collecting ends.", file=sys.stderr, flush=True)
-                        return 0
-                    self._watch.take(fact)
-            if (now := time.time()) >= self._closed_s + MINUTE_S + GRACE_S:
-                self._close(_minute(now - GRACE_S), now)
+                if not self._feed(decoder.feed(data)):
+                    return 0
+            if (now_s := time.time()) >= self._closed_s + MINUTE_S + GRACE_S:
+                self._close(_minute(now_s - GRACE_S), now_s)
         return 0
+
+    def _left(self, until_s: float) -> float:
+        """Return how long to go on, in seconds: at the end, until what is on its way has arrived."""
+        now_s = time.monotonic()
+        if self._ends_s is None and (self._is_stopped or now_s >= until_s):
+            self._ends_s = now_s + SETTLE_S
+        return (until_s if self._ends_s is None else self._ends_s) - now_s
+
+    def _feed(self, facts: Iterable[Fact]) -> bool:
+        """Take facts; say whether to go on."""
+        for fact in facts:
+            if isinstance(fact, Ending):
+                print("The kill file is there: collecting ends.", file=sys.stderr, flush=True)
+                return False
+            self._watch.take(fact)
+            if isinstance(fact, Told) and not self._has_begun:
+                self._has_begun = True
+                print(_BEGUN[fact.mode], file=sys.stderr, flush=True)
+        return True
 
     def _close(self, upto_s: float, now_s: float) -> None:
         parts = self._watch.close(upto_s, now_s)

@@ -76,7 +76,7 @@ class Sender(threading.Thread):
             if self._failures:
                 _say("The portal takes batches again.")
             return None
-        if 400 <= answer.status < 500 and answer.status not in NOT_FINAL:
+        if 400 <= answer.status < 500 and answer.status not in NOT_FINAL and answer.retry_after_s is None:
             _say(f"Batch {waiting.id} was refused and set aside: {_words(answer)}")
             self._failures = -1
             return None
