@@ -34,7 +34,7 @@ from telemetry.engine.collector.watch import Watch
 MINUTE_S = 60
 GRACE_S = 5.0  # what happened in a minute has arrived by then
 TICK_S = 0.5
-SETTLE_S = 0.4  # at the end: what is on its way arrives
+SETTLE_S = 0.8  # at the end: what is on its way arrives
 READ_BYTES = 1 << 18
 LAST_WORDS_S = 5.0
 DRY_RUN_S = 60.0

@@ -11,12 +11,14 @@ import signal
 import socket
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from telemetry.engine.collector.connector import Losses, Overrun, ProcessEvent, open_connector, parse
+from telemetry.engine.collector.connector import ProcessEvent, drops, open_connector, parse
 from telemetry.engine.collector.facts import Ending, Executed, Exited, Fact, Forked, Key, Mode, Told
 from telemetry.engine.collector.frames import encode
 from telemetry.engine.collector.proc import Proc
@@ -26,9 +28,12 @@ EXECS_A_SECOND: Final = 4_000  # are looked at; of those beyond one in `ONE_IN`
 ONE_IN: Final = 10
 SNAPSHOT_EVERY_S: Final = 300.0
 REPAIR_AFTER_S: Final = 30.0  # a snapshot after a loss is not sooner than that after the last
-FLUSH_EVERY_S: Final = 0.1
+FLUSH_EVERY_S: Final = 0.25
+MEASURE_EVERY_S: Final = 20.0
 FLUSH_BYTES: Final = 65_536
-_ROUND: Final = 500  # events between two looks at the clock
+IN_FLIGHT_NS: Final = 10_000_000  # between the time that an event has and its arrival
+_ROUND: Final = 200  # events between two looks at the clock
+_ALL: Final = 20_000  # more than there is room for
 _DATAGRAM: Final = 4096
 _PROBE_S: Final = 1.0
 
@@ -90,29 +95,55 @@ class Budget:
         return self._beyond % ONE_IN == 0
 
 
+class Order:
+    """Facts that came by two ways, in the order of their times once none can come between any more."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, Fact]] = []
+
+    def add(self, at_ns: int, fact: Fact) -> None:
+        self._waiting.append((at_ns, fact))
+
+    def release(self, until_ns: int) -> list[Fact]:
+        self._waiting.sort(key=itemgetter(0))
+        count = bisect_right(self._waiting, until_ns, key=itemgetter(0))
+        due, self._waiting = self._waiting[:count], self._waiting[count:]
+        return [fact for _, fact in due]
+
+
+class Connectors(NamedTuple):
+    """Two ways for events: programs that start are waited for; the rest is read now and then, many at a time."""
+
+    starts: socket.socket
+    rest: socket.socket
+
+    def drops(self) -> int:
+        return drops(self.starts) + drops(self.rest)
+
+
 class Helper:
     """One run: facts of either mode, what it says of itself, and snapshots in between."""
 
     def __init__(self, pipe: Pipe, kill_file: Path | None) -> None:
         self._pipe, self._kill_file = pipe, kill_file
-        self._proc, self._clock, self._budget, self._losses = Proc(), Clock(), Budget(), Losses()
+        self._proc, self._clock, self._budget, self._order = Proc(), Clock(), Budget(), Order()
         self._walker = Walker(self._proc)
-        self._events = self._execs = self._left_out = self._lost_before = 0
-        self._looked_s = self._said_s = self._flushed_s = 0.0
+        self._events = self._execs = self._left_out = self._lost = self._lost_before = 0
+        self._looked_s = self._said_s = self._flushed_s = self._measured_s = 0.0
+        self._memory_bytes = 0
 
-    def by_events(self, connector: socket.socket) -> None:
+    def by_events(self, connectors: Connectors) -> None:
         """Follow the kernel's events until nobody reads, or the kill file is there."""
-        connector.setblocking(False)
         poll = select.poll()
-        poll.register(connector, select.POLLIN)
+        poll.register(connectors.starts, select.POLLIN)
         poll.register(self._pipe.fd, 0)
-        while self._keep_house("events"):
-            # What was heard waits a moment to be written together; what a process runs is looked at at once.
+        while self._keep_house("events", connectors):
+            # Who runs what is looked at at once; what else there is waits a moment, for being woken is what costs.
             ready = poll.poll(FLUSH_EVERY_S * 1000)
             if any(fd == self._pipe.fd for fd, _ in ready):
                 return
             if ready:
-                self._drain(connector)
+                self._drain(connectors.starts, _ROUND)
 
     def by_walking(self) -> None:
         """Look at `/proc` some times a second instead."""
@@ -128,59 +159,68 @@ class Helper:
             if poll.poll(max(0.0, 1 / A_SECOND - (time.monotonic() - began_s)) * 1000):
                 return
 
-    def _drain(self, connector: socket.socket) -> None:
-        for _ in range(_ROUND):
+    def _drain(self, connector: socket.socket, most: int) -> None:
+        for _ in range(most):
             try:
                 datagram = connector.recv(_DATAGRAM)
             except BlockingIOError:
                 return
-            except OSError:  # the kernel had no room and dropped events: their numbers tell how many
+            except OSError:  # there was no room for some: how many, `drops` tells
                 continue
-            self._losses.note(datagram)
             for event in parse(datagram):
-                if not isinstance(event, Overrun):
-                    self._tell(event)
+                self._tell(event)
 
     def _tell(self, event: ProcessEvent) -> None:
         what, pid, at_ns = event.what, event.pid, self._clock.wall(event.at_ns)
         self._events += 1
         if what == "exec":
             self._execs += 1
-            if self._budget.take(event.at_ns):
-                self._pipe.put(Executed(at_ns, pid, self._proc.look(pid)))
-            else:
-                self._left_out += 1
-                self._pipe.put(Executed(at_ns, pid, None, left_out=True))
+            is_seen = self._budget.take(event.at_ns)
+            self._left_out += not is_seen
+            fact: Fact = Executed(at_ns, pid, self._proc.look(pid) if is_seen else None, not is_seen)
         elif what == "fork":
-            self._pipe.put(Forked(at_ns, event.parent, Key(pid, self._clock.ticks(event.at_ns))))
-        elif what == "exit":
-            self._pipe.put(Exited(at_ns, pid))
+            fact = Forked(at_ns, event.parent, Key(pid, self._clock.ticks(event.at_ns)))
+        else:
+            fact = Exited(at_ns, pid)
+        self._order.add(event.at_ns, fact)
 
-    def _keep_house(self, mode: Mode) -> bool:
+    def _keep_house(self, mode: Mode, connectors: Connectors | None = None) -> bool:
         """Do what is due besides; say whether to go on."""
         now_s = time.monotonic()
-        lost = self._losses.lost - self._lost_before
+        if connectors and now_s - self._flushed_s >= FLUSH_EVERY_S:
+            until_ns = time.monotonic_ns() - IN_FLIGHT_NS
+            self._drain(connectors.starts, _ALL)
+            self._drain(connectors.rest, _ALL)
+            for fact in self._order.release(until_ns):
+                self._pipe.put(fact)
+        lost = self._lost - self._lost_before
         if not self._looked_s or now_s - self._looked_s >= (REPAIR_AFTER_S if lost else SNAPSHOT_EVERY_S):
-            self._looked_s, self._lost_before = now_s, self._losses.lost
+            self._looked_s, self._lost_before = now_s, self._lost
             self._pipe.put(self._walker.snapshot(time.time_ns()))
-        if now_s - self._said_s >= 1:
-            self._said_s = now_s
-            self._clock.refresh()
-            self._pipe.put(self._told(mode))
-            if self._kill_file and self._kill_file.exists():
-                self._pipe.put(Ending())
-                self._pipe.flush()
-                return False
+        if now_s - self._said_s >= 1 and not self._say(now_s, mode, connectors):
+            return False
         if now_s - self._flushed_s >= FLUSH_EVERY_S:
             self._flushed_s = now_s
             self._pipe.flush()
         return True
 
-    def _told(self, mode: Mode) -> Told:
-        return Told(
-            mode, self._events, self._losses.lost, self._proc.vanished, self._execs, self._left_out,
-            time.process_time_ns(), peak_memory(),
+    def _say(self, now_s: float, mode: Mode, connectors: Connectors | None) -> bool:
+        self._said_s = now_s
+        self._clock.refresh()
+        self._lost = connectors.drops() if connectors else 0
+        if now_s - self._measured_s >= MEASURE_EVERY_S:
+            self._measured_s, self._memory_bytes = now_s, peak_memory()
+        self._pipe.put(
+            Told(
+                mode, self._events, self._lost, self._proc.vanished, self._execs, self._left_out,
+                time.process_time_ns(), self._memory_bytes,
+            )
         )  # fmt: skip
+        if not (self._kill_file and self._kill_file.exists()):
+            return True
+        self._pipe.put(Ending())
+        self._pipe.flush()
+        return False
 
 
 def peak_memory() -> int:
@@ -192,16 +232,20 @@ def peak_memory() -> int:
     return 0
 
 
-def connect() -> socket.socket | None:
+def connect() -> Connectors | None:
     """Open the kernel's events; None where they are not allowed, or do not come, as in containers."""
-    try:
-        connector = open_connector()
-    except OSError:
-        return None
-    if _hears(connector):
-        return connector
-    connector.close()
-    return None
+    with ExitStack() as stack:
+        try:
+            starts = stack.enter_context(open_connector(("exec",)))
+            rest = stack.enter_context(open_connector(("fork", "exit")))
+        except OSError:
+            return None
+        if not _hears(rest):
+            return None
+        starts.setblocking(False)
+        rest.setblocking(False)
+        stack.pop_all()
+        return Connectors(starts, rest)
 
 
 def _hears(connector: socket.socket) -> bool:
@@ -215,7 +259,7 @@ def _hears(connector: socket.socket) -> bool:
     try:
         while time.monotonic() < until_s:
             events = parse(connector.recv(_DATAGRAM))
-            if any(isinstance(each, ProcessEvent) and each.pid == child for each in events):
+            if any(each.pid == child for each in events):
                 return True
     except OSError:
         pass
@@ -228,10 +272,10 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who reads the pipe decides; we end with it
     gc.disable()  # facts make no circles
     helper = Helper(Pipe(int(fd)), Path(kill_file) if kill_file else None)
-    connector = connect() if mode == "events" else None
+    connectors = connect() if mode == "events" else None
     try:
-        if connector:
-            helper.by_events(connector)
+        if connectors:
+            helper.by_events(connectors)
         else:
             helper.by_walking()
     except BrokenPipeError:

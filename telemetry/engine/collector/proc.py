@@ -5,18 +5,17 @@ read through that: the kernel then answers for this process or not at all.
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from telemetry.engine.collector.facts import Sighting
 
 ARGV_BYTES: Final = 32_768  # of a command line that may have two million
 _STAT_BYTES: Final = 4096
 _EXE_BYTES: Final = 4096
+_PIECE: Final = 2048  # most command lines are shorter, and room for a longer one costs each time
 _PROC: Final = Path("/proc")
-_T = TypeVar("_T")
 
 
 class Stat(NamedTuple):
@@ -72,28 +71,27 @@ class Proc:
                 yield seen
 
     def _look(self, pid: int, folder: int) -> Sighting | None:
-        # The command line first: of a short process it is what is missed.
-        argv = _bytes_of(folder, "cmdline", ARGV_BYTES)
-        stat = read_stat(_bytes_of(folder, "stat", _STAT_BYTES) or b"")
-        if stat is None or argv is None:
+        try:
+            # The command line first: of a short process it is what is missed.
+            argv = _read(folder, "cmdline", ARGV_BYTES)
+            stat = read_stat(_read(folder, "stat", _STAT_BYTES))
+        except OSError:
+            stat = None
+        if stat is None:
             self.vanished += 1
             return None
-        uid = _or(lambda: os.fstat(folder).st_uid, -1)
-        exe = _or(lambda: os.readlink(b"exe", dir_fd=folder), b"")[:_EXE_BYTES]
+        try:
+            exe = os.readlink(b"exe", dir_fd=folder)[:_EXE_BYTES]
+        except OSError:  # a process of the kernel, one that just ended, or somebody else's
+            exe = b""
+        uid = os.fstat(folder).st_uid
         return Sighting(pid, stat.start, stat.parent, uid, stat.tty, stat.ended, stat.name, exe, argv)
 
 
-def _bytes_of(folder: int, name: str, limit: int) -> bytes | None:
-    with suppress(OSError):
-        file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
-        try:
-            return os.read(file, limit)
-        finally:
-            os.close(file)
-    return None
-
-
-def _or(read: Callable[[], _T], otherwise: _T) -> _T:
-    with suppress(OSError):
-        return read()
-    return otherwise
+def _read(folder: int, name: str, limit: int) -> bytes:
+    file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        data = os.read(file, _PIECE)
+        return data + os.read(file, limit - _PIECE) if len(data) == _PIECE < limit else data
+    finally:
+        os.close(file)

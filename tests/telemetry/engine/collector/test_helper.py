@@ -12,7 +12,7 @@ import pytest
 
 from telemetry.engine.collector.facts import Ending, Executed, Exited, Fact, Snapshot, Told
 from telemetry.engine.collector.frames import Decoder
-from telemetry.engine.collector.helper import EXECS_A_SECOND, ONE_IN, Budget, Clock, connect
+from telemetry.engine.collector.helper import EXECS_A_SECOND, ONE_IN, Budget, Clock, Order, connect
 
 ROOT = Path(__file__).resolve().parents[4]
 RUN = (
@@ -89,14 +89,24 @@ def test_of_a_storm_some_are_looked_at() -> None:
     assert EXECS_A_SECOND > 2000
 
 
+def test_facts_of_two_ways_come_in_the_order_of_their_times_once_that_is_sure() -> None:
+    order, facts = Order(), [Exited(at, at) for at in range(6)]
+    for at in (1, 4, 5, 0, 2):
+        order.add(at, facts[at])
+    assert order.release(2) == facts[:3]
+    order.add(3, facts[3])
+    assert order.release(9) == facts[3:]
+    assert order.release(9) == []
+
+
 def test_a_fork_s_start_is_that_of_proc_within_a_tick_or_two() -> None:
-    connector = connect()
-    if connector is None:
+    connectors = connect()
+    if connectors is None:
         pytest.skip("No process events here.")
-    from telemetry.engine.collector.connector import ProcessEvent, parse
+    from telemetry.engine.collector.connector import parse
     from telemetry.engine.collector.proc import Proc
 
-    with connector:
+    with connectors.starts, connectors.rest as connector:
         connector.settimeout(10)
         process = subprocess.Popen(["sleep", "5"])
         try:
@@ -105,7 +115,7 @@ def test_a_fork_s_start_is_that_of_proc_within_a_tick_or_two() -> None:
                 event
                 for _ in range(100_000)
                 for event in parse(connector.recv(4096))
-                if isinstance(event, ProcessEvent) and (event.what, event.pid) == ("fork", process.pid)
+                if (event.what, event.pid) == ("fork", process.pid)
             )
             seen = Proc().look(process.pid)
         finally:
