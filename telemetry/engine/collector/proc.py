@@ -14,13 +14,14 @@ from telemetry.engine.collector.facts import Sighting
 ARGV_BYTES: Final = 32_768  # of a command line that may have two million
 _STAT_BYTES: Final = 4096
 _EXE_BYTES: Final = 4096
+_EXITING: Final = 0x4  # linux/sched.h, PF_EXITING
 _PIECE: Final = 2048  # most command lines are shorter, and room for a longer one costs each time
 _PROC: Final = Path("/proc")
 
 
 class Stat(NamedTuple):
-    """What we need of a `stat` line: the name, whether it is a process that ended and waits for its parent, the parent,
-    the terminal's number, the start in clock ticks since boot."""
+    """What we need of a `stat` line: the name, whether the process is ending or ended and waits for its parent, the
+    parent, the terminal's number, the start in clock ticks since boot."""
 
     name: bytes
     ended: bool
@@ -35,7 +36,8 @@ def read_stat(line: bytes) -> Stat | None:
     fields = line[end + 1 :].split(None, 20)
     try:
         name = line[line.index(b"(") + 1 : end]
-        return Stat(name, fields[0] in b"ZXx", int(fields[1]), int(fields[4]), int(fields[19]))
+        ended = fields[0] in b"ZXx" or bool(int(fields[6]) & _EXITING)
+        return Stat(name, ended, int(fields[1]), int(fields[4]), int(fields[19]))
     except (IndexError, ValueError):
         return None
 
