@@ -174,16 +174,39 @@ def test_it_sends_what_an_agent_did_signed_and_ends_when_told(portal: Portal, fo
     assert TOKEN not in said and TOKEN.encode() not in b"".join(body for _, body in portal.taken)
 
 
+def status_of(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+CAPABILITIES = ("CapEff", "CapPrm", "CapInh", "CapAmb")
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="root alone can lend rights")
+def test_what_a_service_was_lent_the_helper_alone_keeps() -> None:
+    lent = "-all,+net_admin,+sys_ptrace"
+    process = subprocess.Popen(
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={lent}", f"--ambient-caps={lent}",
+         f"--bounding-set={lent}", "--no-new-privs", *command("--dry-run", "--json", "--seconds", "1")],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None and "Collecting:" in process.stderr.readline()
+    own, helper = status_of(process.pid), status_of(helper_of(process.pid))
+    said, _ = process.communicate(timeout=30)
+    assert {int(own[name], 16) for name in CAPABILITIES} == {0}
+    assert {int(helper[name], 16) for name in ("CapEff", "CapPrm")} == {1 << 12 | 1 << 19}
+    assert (own["NoNewPrivs"], helper["NoNewPrivs"], helper["Uid"].split()[0]) == ("1", "1", "65534")
+    assert (process.returncode, len(said.splitlines())) == (0, 1)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone has rights to give up")
 def test_who_counts_has_no_rights_and_who_looks_writes_nothing(portal: Portal, folder: Path) -> None:
     with collecting(write_config(folder, portal)) as process:
-        status = dict(
-            line.split(":", 1) for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if ":" in line
-        )
+        status = status_of(process.pid)
         files = {str(each.readlink()) for each in Path(f"/proc/{helper_of(process.pid)}/fd").iterdir()}
-    assert set(status["Uid"].split()) == {"65534"} and status["Groups"].strip() == ""
-    assert {int(status[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")} == {0}
-    assert status["NoNewPrivs"].strip() == "1"
+    assert set(status["Uid"].split()) == {"65534"} and status["Groups"] == ""
+    assert {int(status[name], 16) for name in CAPABILITIES} == {0}
+    assert status["NoNewPrivs"] == "1"
     assert {each.partition(":")[0] for each in files if not each.startswith("/dev/")} <= {"pipe", "socket"}
 
 
