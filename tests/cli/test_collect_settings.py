@@ -7,6 +7,7 @@ import pytest
 
 from portal.cli.collect.config import Config, read
 from portal.cli.files import Unusable
+from principals.engine.recognition import Recogniser
 
 GOOD = 'portal = "https://gatehouse.example.org"\ncluster = "aster"\n'
 
@@ -66,20 +67,19 @@ def harnesses(folder: Path, text: str) -> Config:
     return settings(folder, f'{GOOD}harnesses = "{path}"')
 
 
-def test_a_site_s_harnesses_come_before_ours(tmp_path: Path) -> None:
-    found = harnesses(
-        tmp_path, '[recognise.our-agent]\nexecutables = "oura"\n[recognise.codex]\nexecutables = "codex2"\n'
-    ).signatures()
+def test_a_site_s_ways_to_recognise_a_harness_come_before_ours(tmp_path: Path) -> None:
+    found = harnesses(tmp_path, '[recognise.codex]\nexecutables = "our-codex"\n').signatures()
     assert found is not None
-    slugs = [each.slug for each in found]
-    assert slugs[:2] == ["our-agent", "codex"] and slugs.count("codex") == 1 and "claude-code" in slugs
+    recogniser = Recogniser(found)
+    names = ("our-codex", "codex", "claude", "ls")
+    assert [recogniser.recognise([name]) for name in names] == ["codex", "codex", "claude-code", ""]
 
 
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("", "no_harness"), ("[recognise.Bad_Name]", "bad_slug"), ('[recognise.a]\nprogram = "x"', "bad_harness"),
-        ("[recognise.a]\nexecutables = 1", "bad_harness"), ('[recognise]\na = "x"', "bad_harness"),
+        ("", "no_harness"), ("[recognise.ours]", "unknown_harness"), ('[recognise.amp]\nprogram = "x"', "bad_harness"),
+        ("[recognise.amp]\nexecutables = 1", "bad_harness"), ('[recognise]\namp = "x"', "bad_harness"),
     ],
 )  # fmt: skip
 def test_a_table_of_harnesses_that_makes_no_sense_is_told(tmp_path: Path, text: str, code: str) -> None:

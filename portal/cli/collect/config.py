@@ -9,10 +9,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from portal.cli.files import Unusable
+from principals.engine.harnesses import known_harnesses
 from principals.engine.recognition import Signature, read_signatures, signatures
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-_SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+_STUDY = re.compile(r"[a-z0-9-]{1,64}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _TABLE_KEYS = frozenset({"executables", "packages", "folders", "passing", "markers"})
 
@@ -34,12 +35,8 @@ class Config:
     harnesses: str = ""
 
     def signatures(self) -> tuple[Signature, ...] | None:
-        """Return the harnesses to look for, the site's before ours; None for ours alone. Errors: `Unusable`."""
-        if not self.harnesses:
-            return None
-        own = _signatures_of(Path(self.harnesses))
-        named = {each.slug for each in own}
-        return (*own, *(each for each in signatures() if each.slug not in named))
+        """Return how harnesses are recognised, the site's ways before ours; None for ours alone. Errors: `Unusable`."""
+        return (*_signatures_of(Path(self.harnesses)), *signatures()) if self.harnesses else None
 
 
 def read(path: Path) -> Config:
@@ -82,9 +79,10 @@ def _signatures_of(path: Path) -> tuple[Signature, ...]:
     if not isinstance(tables, dict) or not tables:
         raise Unusable(f"{path}: there is no [recognise.NAME] in it [no_harness]\nAdd one, or leave `harnesses` out.")
     for slug, table in tables.items():
-        if not _SLUG.fullmatch(slug):
+        if slug not in known_harnesses():
             raise Unusable(
-                f"{path}: {slug!r} is no name [bad_slug]\nUse small letters, digits and hyphens, 32 at most."
+                f"{path}: the portal knows no harness {slug!r} [unknown_harness]\n"
+                f"Say as which it counts: {', '.join(known_harnesses())}."
             )
         is_table = isinstance(table, dict) and table.keys() <= _TABLE_KEYS
         if not is_table or not all(isinstance(words, str) for words in table.values()):
@@ -126,7 +124,7 @@ _TESTS: tuple[tuple[Callable[[Config], bool], str], ...] = (
         "host is no name of a node [host_name]\nLeave it out: the node knows its name.",
     ),
     (
-        lambda it: not it.study or bool(_NAME.fullmatch(it.study)),
+        lambda it: not it.study or bool(_STUDY.fullmatch(it.study)),
         'study is no name [study_name]\nGive the one that the portal has, or "" where none runs.',
     ),
     (

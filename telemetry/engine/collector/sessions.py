@@ -34,14 +34,14 @@ class Sessions:
 
     def __init__(self, *, with_people: bool, started: Callable[[Key], float]) -> None:
         self._with_people, self._started = with_people, started
-        self._open: dict[Key, Session] = {}
+        self._open: dict[tuple[Key, str], Session] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
     def begin(self, process: Process, at_s: float) -> None:
         """Take a process that is a root, and need not be news."""
-        if process.key not in self._open:
+        if (process.key, process.label.driver) not in self._open:
             self.note(process, at_s)
 
     def note(self, process: Process, at_s: float) -> Session | None:
@@ -49,33 +49,32 @@ class Sessions:
         label = process.label
         if label.root is None or not (label.driver == "agent" or self._with_people):
             return None
-        session = self._open.get(label.root) or self._begin(label.root, process, at_s)
+        session = self._open.get((label.root, label.driver)) or self._begin(label.root, process, at_s)
         if session is None:
             return None
-        if label.driver == "agent" and session.kind != "agent":  # a shell that became a harness
-            session.kind, session.harness = "agent", label.harness
         if session.end_s is None and at_s > session.last_s:
             session.last_s = at_s
         session.is_news = True
         return session
 
     def end(self, root: Key, at_s: float) -> None:
-        """Take the end of a process, which may be a session's root."""
-        session = self._open.get(root)
-        if session is not None and session.end_s is None:
-            session.end_s = session.last_s = max(at_s, session.last_s)
-            session.is_news = True
+        """Take the end of a process, which may be a session's root: of two, where a shell became a harness."""
+        for driver in ("agent", "human"):
+            session = self._open.get((root, driver))
+            if session is not None and session.end_s is None:
+                session.end_s = session.last_s = max(at_s, session.last_s)
+                session.is_news = True
 
     def leave(self, living: frozenset[Key]) -> tuple[list[Session], list[Key]]:
         """Return those that began, did something or ended since the last call, and the roots that are now forgotten:
         they ended, and nothing that they started lives on."""
         news = [each for each in self._open.values() if each.is_news]
-        over = [root for root, each in self._open.items() if each.end_s is not None and root not in living]
-        for root in over:
-            del self._open[root]
+        over = [place for place, each in self._open.items() if each.end_s is not None and each.root not in living]
+        for place in over:
+            del self._open[place]
         for each in news:
             each.is_news = False
-        return news, over
+        return news, [root for root, _ in over]
 
     def _begin(self, root: Key, process: Process, at_s: float) -> Session | None:
         if len(self._open) >= MOST:
@@ -83,5 +82,5 @@ class Sessions:
         kind: Literal["agent", "interactive"] = "agent" if process.label.driver == "agent" else "interactive"
         start_s = min(self._started(root), at_s)
         made = Session(root, kind, process.label.harness, process.uid, start_s, at_s)
-        self._open[root] = made
+        self._open[root, process.label.driver] = made
         return made

@@ -14,6 +14,7 @@ class Node:
     def __init__(self, *, study: bool = False, apart_s: float = 30) -> None:
         self.now_s, self.next_pid = 100.0, 1000
         self.facts: list[Fact] = []
+        self.starts: dict[int, int] = {}
         self.watch = Watch(
             began_s=BOOT_S + 100, boot_s=BOOT_S, ticks_s=TICKS_S, key=b"node", apart_s=apart_s, with_people=study
         )
@@ -30,7 +31,8 @@ class Node:
         self.now_s += 0.01
         self.next_pid += 1
         pid = pid or self.next_pid
-        self.tell(Forked(self.at_ns, parent, Key(pid, int(self.now_s * TICKS_S))))
+        self.starts[pid] = int(self.now_s * TICKS_S)
+        self.tell(Forked(self.at_ns, parent, Key(pid, self.starts[pid])))
         return pid
 
     def execute(self, pid: int, *argv: str | bytes, parent: int = 1, tty: int = 0, ended: bool = False) -> int:
@@ -43,7 +45,7 @@ class Node:
         words = [word if isinstance(word, bytes) else word.encode(errors="replace") for word in argv]
         name = words[0].rpartition(b"/")[2][:15] if words else b""
         text = b"" if ended else b"".join(word + b"\0" for word in words)
-        return Sighting(pid, start or int(self.now_s * TICKS_S), parent, 1000, tty, ended, name, b"", text)
+        return Sighting(pid, start or self.starts[pid], parent, 1000, tty, ended, name, b"", text)
 
     def run(self, parent: int, *argv: str | bytes, tty: int = 0, ended: bool = False) -> int:
         """Fork and run a program; it goes on running."""

@@ -59,14 +59,18 @@ def test_a_study_knows_people_s_sessions() -> None:
     assert counts(parts) == {(name, "human"): 1, ("", "unknown"): 1}
 
 
-def test_a_shell_that_becomes_a_harness_is_an_agent_s_session() -> None:
+def test_a_shell_that_becomes_a_harness_is_two_sessions_that_end_together() -> None:
     node = Node(study=True)
     shell = node.run(1, "-bash", tty=TTY)
+    node.run(shell, "ls", tty=TTY)
     node.execute(shell, "codex", tty=TTY)
     node.run(shell, "ls")
+    name = id_at(node, shell)
+    node.exit(shell)
     parts = node.close()
-    assert [(each.kind, each.harness) for each in parts.sessions] == [("agent", "codex")]
-    assert list(counts(parts).values()) == [1]
+    assert [(each.kind, each.harness) for each in parts.sessions] == [("interactive", ""), ("agent", "codex")]
+    assert all(each.end_s for each in parts.sessions)
+    assert counts(parts) == {(name, "human"): 1, (name, "agent"): 1}
 
 
 def test_a_session_begins_with_its_root_and_ends_with_it_and_leaves_when_there_is_news(node: Node) -> None:
@@ -163,6 +167,18 @@ def test_submissions_and_loops_are_a_session_s(node: Node, claude: int) -> None:
     assert [each.session for each in parts.submissions] == [name, name]
     assert [round(each.seconds) for each in parts.loops] == [20]
     assert (node.close().submissions, node.close().loops) == ([], [])
+
+
+def test_a_submission_leaves_with_the_batch_of_its_time(node: Node, claude: int) -> None:
+    node.run(claude, "sbatch", "a")
+    node.now_s = 122
+    node.run(claude, "sbatch", "b")
+    first = node.watch.close(BOOT_S + 120, BOOT_S + 125)
+    assert [each.at_s < BOOT_S + 120 for each in first.submissions] == [True]
+    node.now_s = 90
+    node.run(claude, "sbatch", "late")
+    second = node.watch.close(BOOT_S + 180, BOOT_S + 185)
+    assert [each.at_s for each in second.submissions] == [BOOT_S + 122.01, BOOT_S + 120]
 
 
 def test_polling_is_found_under_a_session_and_leaves_when_it_is_over(node: Node, claude: int) -> None:
