@@ -49,7 +49,7 @@ class Source:
     lag_s: int | None = None
     expected_every_s: int | None = None
     last_received: datetime | None = None
-    records_an_hour: float = 0.0  # taken from batches that began in the last day
+    records_an_hour: float | None = None  # of job records: taken from batches that began in the last day
     gaps: int = 0  # silences that ended in the last week, and how long they were together
     silent_s: int = 0
 
@@ -73,7 +73,7 @@ def sources(*, with_past: bool = False) -> list[Source]:
     known = []
     for row in IngestSource.objects.select_related("cluster").order_by("name"):
         silences = gaps.get(row.pk, [])
-        rate = rates.get((row.cluster_id, row.kind, row.name), 0.0)
+        rate = rates.get((row.cluster_id, row.name), 0.0) if row.kind == IngestBatch.Kind.JOBS else None
         known.append(
             replace(_source(row, now), records_an_hour=rate, gaps=len(silences), silent_s=sum(silences))
         )  # fmt: skip
@@ -87,13 +87,11 @@ def sources(*, with_past: bool = False) -> list[Source]:
     return sorted(known + missing, key=lambda one: (one.cluster, IngestBatch.Kind.values.index(one.kind), one.name))
 
 
-def _rates(now: datetime) -> dict[tuple[int, str, str], float]:
-    """Return how many records an hour were taken from each cluster, kind and source in the last day."""
-    batches = IngestBatch.objects.filter(created__gte=now - RECENT).order_by()
-    taken = batches.values_list("cluster_id", "kind", "source").annotate(
-        taken=Sum("created_rows") + Sum("updated_rows")
-    )  # fmt: skip
-    return {(cluster, kind, source): number / (RECENT / timedelta(hours=1)) for cluster, kind, source, number in taken}
+def _rates(now: datetime) -> dict[tuple[int, str], float]:
+    """Return how many job records an hour were taken from each cluster and source in the last day."""
+    batches = IngestBatch.objects.filter(kind=IngestBatch.Kind.JOBS, created__gte=now - RECENT).order_by()
+    taken = batches.values_list("cluster_id", "source").annotate(taken=Sum("created_rows") + Sum("updated_rows"))
+    return {(cluster, source): number / (RECENT / timedelta(hours=1)) for cluster, source, number in taken}
 
 
 def _gaps(now: datetime) -> dict[int, list[int]]:

@@ -10,7 +10,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from tests.support.services import find_program, free_port, wait_for_port
 PROGRAMS = ("munged", "mariadbd", "mariadb-install-db", "slurmdbd", "slurmctld", "slurmd", "sbatch")
 CLUSTER, ACCOUNT, USERS = "aster", "chem", ("daemon", "games")  # login names that every Debian has
 CGROUPS = Path("/sys/fs/cgroup")
+LABEL = Path(__file__).parents[2] / "deploy/slurm/gatehouse_label.lua"
 PATIENCE_S = 60
 
 CGROUP_CONF = """
@@ -59,6 +60,7 @@ AccountingStoreFlags=job_comment
 KillWait=1
 MinJobAge=60
 MpiDefault=none
+JobSubmitPlugins=lua
 DefMemPerCPU=50
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={slurmd_port} CPUs=8 RealMemory=4000 State=UNKNOWN
 PartitionName=shared Nodes=n1 Default=YES DefaultTime=5 MaxTime=60 State=UP
@@ -66,6 +68,19 @@ PartitionName=test Nodes=n1 DefaultTime=5 MaxTime=10 State=UP
 """
 TRUE_CGROUPS = "ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup"
 NO_CGROUPS = "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none"
+JOB_SUBMIT = """
+local loaded, gatehouse = pcall(dofile, "{label}")
+function slurm_job_submit(job, partitions, uid)
+    if loaded then
+        gatehouse.off_file = "{folder}/label.off"
+        pcall(gatehouse.label, job)
+    end
+    return slurm.SUCCESS
+end
+function slurm_job_modify(job, before, partitions, uid)
+    return slurm.SUCCESS
+end
+"""
 DBD_CONF = """
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket
@@ -91,19 +106,23 @@ class Slurm:
     environment: dict[str, str]
     has_cgroups: bool
 
-    def run(self, *command: str, user: str = "root", check: bool = True) -> str:
-        """Run a command of Slurm as a user, return what it prints."""
+    def run(
+        self, *command: str, user: str = "root", check: bool = True, environment: Mapping[str, str] | None = None
+    ) -> str:
+        """Run a command of Slurm as a user, with some variables more, return what it prints."""
         ran = subprocess.run(
-            command, env=self.environment, user=user, cwd="/tmp",  # noqa: S108 - where every user may write
+            command, env=self.environment | dict(environment or {}), user=user, cwd="/tmp",  # noqa: S108 - where every user may write
             capture_output=True, text=True, timeout=PATIENCE_S, check=False,
         )  # fmt: skip
         assert not (check and ran.returncode), f"{command} ended with {ran.returncode}: {ran.stderr}"
         return ran.stdout
 
-    def submit(self, *options: str, script: str, user: str = USERS[0]) -> int:
+    def submit(
+        self, *options: str, script: str, user: str = USERS[0], environment: Mapping[str, str] | None = None
+    ) -> int:
         """Submit a batch script, return the job id."""
         given = ["sbatch", "--parsable", "--output=/dev/null", *options, f"--wrap={script}"]
-        return int(self.run(*given, user=user).split(";")[0])
+        return int(self.run(*given, user=user, environment=environment).split(";")[0])
 
     def states(self, job: int) -> set[str]:
         """Return the states of a job's records, as accounting knows them."""
@@ -154,6 +173,7 @@ def slurm(folder: Path) -> Iterator[Slurm]:
     _write(folder / "slurm.conf", SLURM_CONF.format(tracking=tracking, **names))
     _write(folder / "slurmdbd.conf", DBD_CONF.format(**names), mode=0o600)
     _write(folder / "cgroup.conf", CGROUP_CONF)
+    _write(folder / "job_submit.lua", JOB_SUBMIT.format(label=LABEL, **names))
     for name in ("state", "spool"):
         (folder / name).mkdir()
     path = f"/usr/sbin:{os.environ['PATH']}"

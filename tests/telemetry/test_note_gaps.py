@@ -54,6 +54,9 @@ def test_the_week_s_gaps_and_the_day_s_rate_are_shown(cast: Cast) -> None:
     with clock.at(NOON + timedelta(hours=1)):
         [found] = [source for source in sources(with_past=True) if source.name == "site"]
     assert (found.gaps, found.silent_s, found.records_an_hour) == (2, 58 * 60, 10)
+    # What comes in no batches has no such rate: "0" would say that nothing came.
+    IngestSource.objects.create(cluster=cast.cluster, name="node", kind="sessions", last_received=NOON)
+    assert [each.records_an_hour for each in sources(with_past=True) if each.name == "node"] == [None]
     with clock.at(NOON + timedelta(days=7, minutes=30)):
         [found] = [source for source in sources(with_past=True) if source.name == "site"]
     assert (found.gaps, found.silent_s, found.records_an_hour) == (1, 48 * 60, 0)
