@@ -1,6 +1,7 @@
 """Batches arrive once there is a portal that takes them, and one that never will be taken holds up no other."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -102,11 +103,27 @@ def test_it_sends_what_arrives_and_ends_without_waiting_for_a_portal(spool: Spoo
     sending.start()
     sending.finish(20)
     assert not sending.is_alive() and spool.waiting() == []
-    down = Sender(spool, Portal(*[PortalUnreachable("down")] * 100), spread_s=0)
+    portal = Portal(*[PortalUnreachable("down")] * 100)
+    down = Sender(spool, portal, spread_s=0)
     spool.put(Batch("four", 1, b"{}"))
     down.start()
+    while not portal.asked:
+        time.sleep(0.01)
     down.finish(20)
-    assert not down.is_alive() and len(spool.waiting()) == 1
+    assert not down.is_alive() and len(spool.waiting()) == 1 and len(portal.asked) >= 2
+
+
+def test_a_spool_that_cannot_be_read_is_waited_for(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> list[Path]:
+        monkeypatch.undo()
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(spool, "waiting", broken)
+    sending = Sender(spool, Portal(), spread_s=0)
+    monkeypatch.setattr(sending, "_wait", lambda seconds: None)
+    sending.start()
+    sending.finish(20)
+    assert not sending.is_alive()
 
 
 def test_neither_a_token_nor_what_could_drive_a_terminal_is_told(

@@ -28,7 +28,7 @@ from telemetry.engine.collector import batches
 from telemetry.engine.collector.batches import Batch
 from telemetry.engine.collector.facts import Ending, Fact, Told
 from telemetry.engine.collector.frames import BrokenFrame, Decoder
-from telemetry.engine.collector.helper import peak_memory
+from telemetry.engine.collector.helper import is_there, peak_memory
 from telemetry.engine.collector.watch import Watch
 
 MINUTE_S = 60
@@ -55,7 +55,7 @@ def collect(options: argparse.Namespace) -> int:
     user = account(config.user) if os.geteuid() == 0 else None
     token = "" if options.dry_run else _token(Path(config.token_file))
     kill_file = "" if options.dry_run else config.kill_file
-    if kill_file and Path(kill_file).exists():
+    if kill_file and is_there(Path(kill_file)):
         print(f"{kill_file} is there: nothing is collected.", file=sys.stderr)
         return 0
     client.load()
@@ -102,6 +102,8 @@ def _spool_and_send(config: Config, watch: Watch, token: str, pipe: int, seconds
     sender.start()
 
     def put(batch: Batch) -> None:
+        if not sender.is_alive():
+            raise RuntimeError("The thread that sends has ended.")  # what it fell over stands above; we begin anew
         try:
             spool.put(batch)
         except OSError as error:

@@ -15,6 +15,8 @@ SPREAD_S = 10.0  # nodes make their batches at the same second
 # What a portal may answer and still take later: a token that is mended, a disk that has room again, less hurry.
 NOT_FINAL = frozenset({401, 403, 408, 413, 429})
 
+TAKEN, REFUSED = 0.0, -1.0  # no seconds to wait
+
 Post = Callable[[Waiting], client.Answer]
 _LONGEST_WORDS = 300
 
@@ -22,71 +24,68 @@ _LONGEST_WORDS = 300
 class Sender(threading.Thread):
     """Send batches until told to stop. What cannot be sent waits on disk."""
 
-    def __init__(self, spool: Spool, post: Post, *, spread_s: float = SPREAD_S, first_wait_s: float = FIRST_WAIT_S):
+    def __init__(self, spool: Spool, post: Post, *, spread_s: float = SPREAD_S):
         super().__init__(name="sender", daemon=True)
-        self._spool, self._post, self._spread_s, self._first_wait_s = spool, post, spread_s, first_wait_s
+        self._spool, self._post, self._spread_s = spool, post, spread_s
         self._failures = 0
-        self._stop_now, self._is_last = threading.Event(), threading.Event()
+        self._is_last = threading.Event()
 
     def run(self) -> None:
         """Send what waits; then wait for more."""
-        while not self._stop_now.is_set():
+        is_last = False
+        while not is_last:
             self._spool.arrived.clear()
-            self.send_all()
-            if self._is_last.is_set() and (self._failures or not self._spool.waiting()):
-                return
-            if not self._spool.waiting() and not self._is_last.is_set():
+            is_last = self._is_last.is_set()
+            try:
+                self.send_all()
+            except OSError as error:
+                self._wait(self._later(f"the spool cannot be read: {error.strerror}", None))
+            if not (is_last or self._spool.waiting()):
                 self._spool.arrived.wait()
                 self._wait(random.uniform(0, self._spread_s))  # noqa: S311 - no secret
 
     def finish(self, timeout_s: float) -> None:
-        """Let it send what waits once more, without waiting for anything, and end. What is left stays on disk."""
+        """Let it try what waits once more, without waiting for anything, and end. What is left stays on disk."""
         self._is_last.set()
         self._spool.arrived.set()
         self.join(timeout_s)
-        self._stop_now.set()
 
     def send_all(self) -> None:
         """Send what waits, until nothing does, or the portal has to be waited for: that is done here too."""
         for path in self._spool.waiting():
             waiting = self._spool.read(path)
-            if waiting is None:
-                self._spool.reject(path)
-                continue
-            wait_s = self._send(waiting)
-            if wait_s is not None:
-                self._wait(wait_s)
-                return
-            if self._failures < 0:  # it will never be taken
+            outcome = self._send(waiting) if waiting else REFUSED
+            if outcome == TAKEN:
+                self._spool.remove(path)
+            elif outcome == REFUSED:
                 self._spool.reject(path)
             else:
-                self._spool.remove(path)
-            self._failures = 0
-            if self._stop_now.is_set():
+                self._wait(outcome)
                 return
 
-    def _send(self, waiting: Waiting) -> float | None:
-        """Try once; return how long to wait, None where there is nothing to wait for."""
+    def _send(self, waiting: Waiting) -> float:
+        """Try once: `TAKEN`, `REFUSED` for good, or how many seconds to wait."""
         try:
             answer = self._post(waiting)
         except client.PortalUnreachable as error:
             return self._later(str(error), None)
-        if 200 <= answer.status < 300:
+        is_taken = 200 <= answer.status < 300
+        if not is_taken and (answer.status in NOT_FINAL or not 400 <= answer.status < 500 or answer.retry_after_s):
+            return self._later(_words(answer), answer.retry_after_s)
+        if self._failures:
+            _say("The portal takes batches again.")
+        self._failures = 0
+        if is_taken:
             self._note_rejected(answer)
-            if self._failures:
-                _say("The portal takes batches again.")
-            return None
-        if 400 <= answer.status < 500 and answer.status not in NOT_FINAL and answer.retry_after_s is None:
-            _say(f"Batch {waiting.id} was refused and set aside: {_words(answer)}")
-            self._failures = -1
-            return None
-        return self._later(_words(answer), answer.retry_after_s)
+            return TAKEN
+        _say(f"Batch {waiting.id} was refused and set aside: {_words(answer)}")
+        return REFUSED
 
     def _later(self, why: str, asked_s: float | None) -> float:
-        self._failures = max(0, self._failures) + 1
+        self._failures += 1
         if self._failures == 1:
             _say(f"Batches wait: {why}")
-        wait_s = min(LONGEST_WAIT_S, self._first_wait_s * 2.0 ** min(self._failures - 1, 10))
+        wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(self._failures - 1, 10))
         return max(wait_s * random.uniform(0.5, 1.5), asked_s or 0.0)  # noqa: S311 - no secret
 
     def _note_rejected(self, answer: client.Answer) -> None:
@@ -96,8 +95,7 @@ class Sender(threading.Thread):
             _say(f"The portal left {len(rejected)} rows of a batch out; the first: {first.get('reason', '')}")
 
     def _wait(self, seconds: float) -> None:
-        if not self._is_last.is_set():
-            self._stop_now.wait(min(seconds, LONGEST_WAIT_S * 4))
+        self._is_last.wait(min(seconds, LONGEST_WAIT_S * 4))
 
 
 def poster(url: str, token: str) -> Post:

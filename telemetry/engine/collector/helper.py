@@ -180,8 +180,10 @@ class Helper:
             fact: Fact = Executed(at_ns, pid, self._proc.look(pid) if is_seen else None, not is_seen)
         elif what == "fork":
             fact = Forked(at_ns, event.parent, Key(pid, self._clock.ticks(event.at_ns)))
-        else:
+        elif what == "exit":
             fact = Exited(at_ns, pid)
+        else:
+            return
         self._order.add(event.at_ns, fact)
 
     def _keep_house(self, mode: Mode, connectors: Connectors | None = None) -> bool:
@@ -216,11 +218,18 @@ class Helper:
                 time.process_time_ns(), self._memory_bytes,
             )
         )  # fmt: skip
-        if not (self._kill_file and self._kill_file.exists()):
+        if not (self._kill_file and is_there(self._kill_file)):
             return True
         self._pipe.put(Ending())
         self._pipe.flush()
         return False
+
+
+def is_there(path: Path) -> bool:
+    """Say whether a file is there, as far as we may see."""
+    with suppress(OSError):
+        return path.exists()
+    return False
 
 
 def peak_memory() -> int:
