@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from telemetry import selectors
 from telemetry.models import DataGeneration
 from telemetry.selectors import Definition, Scope
+from telemetry.selectors.commands import Commands, commands
 from telemetry.selectors.scheduler import Asking, asking
 
 if TYPE_CHECKING:
@@ -73,6 +74,10 @@ class Readings:
     @cached_property
     def asking(self) -> list[Asking]:
         return asking(self.scope, loads=self.loads)
+
+    @cached_property
+    def commands(self) -> Commands:
+        return commands(self.scope)
 
     @cached_property
     def gpus(self) -> selectors.GpuSplit:

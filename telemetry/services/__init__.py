@@ -1,5 +1,13 @@
 """Verbs of `telemetry`, called through this module: `telemetry_services.ingest_file(actor=…, …)`."""
 
+from telemetry.services.activity import (
+    RecordedActivity,
+    end_silent_sessions,
+    end_study,
+    record_activity,
+    refresh_activity,
+    start_study,
+)
 from telemetry.services.attribution import sweep_attributions
 from telemetry.services.gpu import (
     FileSummary,
@@ -41,6 +49,7 @@ __all__ = [
     "PySlurm",
     "Reader",
     "RecordStream",
+    "RecordedActivity",
     "SessionOutcome",
     "SlurmUnavailable",
     "accept_upload",
@@ -51,6 +60,8 @@ __all__ = [
     "count_reasons",
     "declare_sessions",
     "describe_others",
+    "end_silent_sessions",
+    "end_study",
     "expect_source",
     "feed_cluster",
     "hold_reader",
@@ -60,13 +71,16 @@ __all__ = [
     "match_gpu_utilisation",
     "note_source",
     "prune",
+    "record_activity",
     "record_gpu_utilisation",
     "refresh",
+    "refresh_activity",
     "refresh_gpu_rollups",
     "require_cluster",
     "retry_batch",
     "run_batch",
     "serve",
+    "start_study",
     "sweep",
     "sweep_attributions",
     "withdraw_cluster",
