@@ -44,10 +44,10 @@ class QuarantinedOut(Schema):
     raw: str
 
 
-class QuarantineOut(Schema):
+class QuarantinePage(Schema):
     """A page of records that were set aside; `next` is the `after` of the next page, null at the end."""
 
-    rows: list[QuarantinedOut]
+    items: list[QuarantinedOut]
     next: int | None
 
 
@@ -261,8 +261,8 @@ class JobOut(Schema):
     submit_line: str
 
 
-class JobsOut(Schema):
+class JobPage(Schema):
     """A page of jobs, newest submission first; `next` is the `after` of the next page, null at the end."""
 
-    jobs: list[JobOut]
+    items: list[JobOut]
     next: str | None

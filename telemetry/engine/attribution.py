@@ -3,16 +3,20 @@
 The evidence is *declared sessions*: a harness said when it worked on a host for a login name, or a person's
 shell was recorded. A job belongs to the session of the same cluster and user that covers its submit time.
 A collector also sees *submissions*: an sbatch, srun or salloc that a session started.
+The controller itself may have labelled a job with the harness whose environment it was submitted from.
 The rules, in order:
 
-0. A submission was seen within seconds of the job's submit: its session answers, whatever else is open. Where those of
+0. The controller labelled it: the actor is an agent, of that harness; the session is the one of the rules below, where
+   that is of the same harness. Where those below name a person, less sure: what a shell was once started from stays in
+   its environment.
+1. A submission was seen within seconds of the job's submit: its session answers, whatever else is open. Where those of
    several sessions were, the last one answers, less sure.
-1. Agent sessions cover it: the actor is an agent. An interactive session at the same time makes that less
+2. Agent sessions cover it: the actor is an agent. An interactive session at the same time makes that less
    sure, but a person at the terminal of an agent's account is not a denial.
-2. Several agent sessions: the one that started last answers (an outer session usually starts an inner one),
+3. Several agent sessions: the one that started last answers (an outer session usually starts an inner one),
    less sure. The harness is named only when all of them name the same one, else it is "".
-3. Only interactive sessions: the actor is a human; the one that started last is named.
-4. None: unknown. Never a guess from the absence of evidence.
+4. Only interactive sessions: the actor is a human; the one that started last is named.
+5. None: unknown. Never a guess from the absence of evidence.
 
 Confidences are ordinal ("which answer to trust more"), not measured probabilities.
 """
@@ -25,6 +29,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 Actor: TypeAlias = Literal["agent", "human", "unknown"]
 Kind: TypeAlias = Literal["agent", "interactive"]
 
+METHOD_LABELLED: Final = "environment_label"
+METHOD_LABELLED_DOUBTED: Final = "environment_label_against_session"
 METHOD_OBSERVED: Final = "observed"
 METHOD_OBSERVED_SEVERAL: Final = "observed_several"
 METHOD_DECLARED: Final = "declared_session"
@@ -34,6 +40,8 @@ METHOD_INTERACTIVE: Final = "interactive_session"
 METHOD_NONE: Final = "none"
 
 CONFIDENCE: Final = {
+    METHOD_LABELLED: 0.98,
+    METHOD_LABELLED_DOUBTED: 0.75,
     METHOD_OBSERVED: 0.97,
     METHOD_OBSERVED_SEVERAL: 0.85,
     METHOD_DECLARED: 0.95,
@@ -92,14 +100,6 @@ class Attribution(NamedTuple):
 UNKNOWN: Final = Attribution("unknown", "", None, METHOD_NONE, CONFIDENCE[METHOD_NONE], ())
 
 
-def attribute(
-    sessions: Iterable[Session], *, user: str, submit_s: int, submissions: Iterable[Submission] = ()
-) -> Attribution:
-    """Attribute one job from what is known of its cluster; sessions of other users and times are passed over."""
-    seen = [each for each in submissions if each.session.user == user and each.is_of(submit_s)]
-    return _judge([s for s in sessions if s.user == user and s.covers(submit_s)], seen)
-
-
 def _judge(covering: Sequence[Session], seen: Sequence[Submission] = ()) -> Attribution:
     """Apply the rules of this module to what covers a submit, in whatever order it comes."""
     if seen:
@@ -132,6 +132,13 @@ def _judge_seen(covering: Sequence[Session], seen: Sequence[Submission]) -> Attr
         confidence=CONFIDENCE[method],
         evidence=tuple(sorted(sessions | {session.session_id for session in covering})),
     )
+
+
+def labelled(found: Attribution, harness: str) -> Attribution:
+    """Return the answer for a job that the controller labelled with a harness, where the sessions say `found`."""
+    method = METHOD_LABELLED_DOUBTED if found.actor == "human" else METHOD_LABELLED
+    session_id = found.session_id if found.harness == harness else None
+    return Attribution("agent", harness, session_id, method, CONFIDENCE[method], found.evidence)
 
 
 def _method(agents: int, covering: int) -> str:
@@ -170,7 +177,7 @@ class Matcher:
             self._seen.setdefault(each.session.user, []).append(each)
 
     def attribute(self, *, user: str, submit_s: int) -> Attribution:
-        """Attribute one job; the same answer as `attribute` over all sessions and submissions."""
+        """Attribute one job from what its user's sessions and submissions say of its submit."""
         return _judge(self._covering(user, submit_s), self._near(user, submit_s))
 
     def _covering(self, user: str, submit_s: int) -> list[Session]:

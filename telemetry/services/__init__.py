@@ -1,6 +1,5 @@
 """Verbs of `telemetry`, called through this module: `telemetry_services.ingest_file(actor=…, …)`."""
 
-from telemetry.selectors.generations import generation_of
 from telemetry.services.activity import (
     RecordedActivity,
     end_silent_sessions,
@@ -27,7 +26,6 @@ from telemetry.services.ingest import (
     describe_others,
     feed_cluster,
     ingest_file,
-    ingest_records,
     require_cluster,
     retry_batch,
     run_batch,
@@ -66,11 +64,9 @@ __all__ = [
     "end_study",
     "expect_source",
     "feed_cluster",
-    "generation_of",
     "hold_reader",
     "import_gpu_file",
     "ingest_file",
-    "ingest_records",
     "mark_dirty",
     "match_gpu_utilisation",
     "note_source",

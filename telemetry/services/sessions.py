@@ -18,9 +18,8 @@ from principals.services import DeclaredSession, RecordedSession
 from telemetry import permissions
 from telemetry.engine.attribution import CLOCK_SLACK_S
 from telemetry.engine.redaction import is_secretless
-from telemetry.models import IngestBatch
+from telemetry.models import DataGeneration, IngestBatch
 from telemetry.services.attribution import Window, attribute_pending, reattribute
-from telemetry.services.generations import start_generation
 from telemetry.services.sources import note_source
 
 SLICE: Final = 200  # sessions of one transaction
@@ -148,7 +147,7 @@ def take_sessions(cluster: Cluster, sessions: Sequence[DeclaredSession]) -> tupl
     windows = [window for each in changed for window in _windows(each.row, each.old_end)]
     names = dict(Agent.objects.filter(pk__in={each.row.agent_id for each in recorded}).values_list("pk", "name"))
     if changed:
-        start_generation(cluster)
+        DataGeneration.objects.start(cluster)
     outcomes = [_outcome_of(each, names) for each in recorded]
     return outcomes, reattribute(cluster=cluster, windows=windows)
 

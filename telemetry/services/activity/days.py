@@ -15,8 +15,7 @@ from django.db.models import F, Q
 
 from portal.core import clock, leases, stopping
 from principals.models import Cluster
-from telemetry.models import ActivityDay, ActivityDirty, ActivityMinute
-from telemetry.services.generations import start_generation
+from telemetry.models import ActivityDay, ActivityDirty, ActivityMinute, DataGeneration
 
 LEASE_S: Final = 30
 MINUTES_KEPT: Final = timedelta(days=30)
@@ -122,5 +121,5 @@ def _replace(cluster: Cluster, holder: str, mark: ActivityDirty, rows: list[Acti
     known = ActivityDay.objects.filter(cluster=cluster, day=mark.day, cluster_user=mark.cluster_user_id)
     known.filter(session__isnull=mark.cluster_user_id is None).delete()
     ActivityDay.objects.bulk_create(rows)
-    start_generation(cluster)
+    DataGeneration.objects.start(cluster)
     return 1

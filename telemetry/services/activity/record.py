@@ -15,12 +15,11 @@ from telemetry import permissions
 from telemetry.engine import activity_batches as parts
 from telemetry.engine.activity_batches import Batch, MinutePart
 from telemetry.engine.attribution import CLOCK_SLACK_S, OBSERVED_S
-from telemetry.models import CollectorReport, IngestBatch
+from telemetry.models import CollectorReport, DataGeneration, IngestBatch
 from telemetry.services import sessions as session_services
 from telemetry.services.activity import days, silence, storing
 from telemetry.services.activity.judging import Judgement, Rejected
 from telemetry.services.attribution import Window, attribute_pending, reattribute
-from telemetry.services.generations import start_generation
 from telemetry.services.sources import note_source
 
 P = TypeVar("P")
@@ -53,7 +52,7 @@ def record_activity(*, actor: Actor, cluster: Cluster, batch: Batch) -> Recorded
         jobs += _take_acts(judged)
         jobs += silence.end_other_boots(cluster, batch)
         if jobs:
-            start_generation(cluster)
+            DataGeneration.objects.start(cluster)
         _report(actor, judged, {"minutes": changed, "jobs_attributed": jobs})
     attribute_pending(cluster=cluster)
     return RecordedActivity(dict(judged.accepted), sorted(judged.rejected, key=lambda each: (each.part, each.index)))

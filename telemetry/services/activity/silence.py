@@ -11,8 +11,8 @@ from portal.core.actors import SYSTEM
 from principals.models import AgentSession, Cluster
 from principals.models.agents import AgentSessionQuerySet
 from telemetry.engine.activity_batches import Batch
+from telemetry.models import DataGeneration
 from telemetry.services.attribution import Window, attribute_pending, reattribute
-from telemetry.services.generations import start_generation
 
 SILENT: Final = timedelta(days=14)  # half of agents’ sessions last a week and more, and some of it they wait
 
@@ -43,7 +43,7 @@ def end_silent_sessions() -> int:
             if not silent:
                 continue
             jobs = _end(cluster, silent)
-            start_generation(cluster)
+            DataGeneration.objects.start(cluster)
             audit.record(
                 actor=SYSTEM, verb="session.end_silent", object_kind="cluster", object_id=cluster.pk,
                 object_label=cluster.name, after={"sessions": len(silent), "jobs_attributed": jobs},

@@ -1,8 +1,10 @@
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from telemetry.engine import attribution
-from telemetry.engine.attribution import Matcher, Session, Submission, attribute
+from telemetry.engine.attribution import Attribution, Matcher, Session, Submission, _judge
 
 
 def session(
@@ -15,6 +17,14 @@ def session(
     user: str = "ada",
 ) -> Session:
     return Session(number, user, "agent" if kind == "agent" else "interactive", harness, "login1", start_s, end_s)
+
+
+def attribute(
+    sessions: list[Session], *, user: str, submit_s: int, submissions: Sequence[Submission] = ()
+) -> Attribution:
+    """Look at each session and submission, which `Matcher` does not."""
+    seen = [each for each in submissions if each.session.user == user and each.is_of(submit_s)]
+    return _judge([each for each in sessions if each.user == user and each.covers(submit_s)], seen)
 
 
 SESSIONS = st.lists(
