@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DEFAULT_OUT = "report.html"
 _NO_LIBRARIES = (
     "gatehouse assess needs the server's libraries, and {name} is missing [no_server_extra]\n"
-    "Install them with: pip install 'gatehouse[server]'"
+    "Install them with: pip install '<checkout or wheel>[server]'"
 )
 
 
@@ -120,10 +120,10 @@ def _assess(options: argparse.Namespace, known: "assessment.Known") -> None:
             gpus=gpus, asked=not options.files,
         )  # fmt: skip
         drawn = _draw(content, outs, progress)
-    if options.json:
-        print(json.dumps(content.as_json(), indent=1, ensure_ascii=False))
     for out, report in drawn.items():
         _write(out, report)
+    if options.json:  # last: whoever reads the figures may stop before their end, as `head` does
+        print(json.dumps(content.as_json(), indent=1, ensure_ascii=False))
 
 
 def _dumps(
