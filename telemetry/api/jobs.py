@@ -18,7 +18,7 @@ from principals.models import Cluster
 from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Job
 from telemetry.models.jobs import JobQuerySet
-from telemetry.schemas import JobOut, JobsOut
+from telemetry.schemas import JobOut, JobsOut, RawJobId
 from telemetry.selectors import JobFilter, held_now, newest_first
 
 router = Router()
@@ -57,7 +57,7 @@ def list_jobs(
 
 
 @router.get("/{cluster}/{raw_id}", auth=requires("jobs:read"), response=answers(200, JobOut))
-def get_job(request: HttpRequest, cluster: str, raw_id: int) -> JobOut:
+def get_job(request: HttpRequest, cluster: str, raw_id: RawJobId) -> JobOut:
     """Return the newest record of a job by its raw job id (ids recycle, and a requeue makes a new record)."""
     actor = actor_of(request)
     found = _visible(actor).filter(cluster__in=Cluster.objects.named(cluster), raw_id=raw_id)
