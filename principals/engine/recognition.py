@@ -10,6 +10,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
+from principals.engine.interpreters import script_of
+
 _INTERPRETERS: Final = ("node", "nodejs", "bun", "deno", "python", "python3")
 _BEGINNINGS: Final = ("node", "bun", "deno", "python")  # of their names, with a version behind
 _ENDINGS: Final = (".js", ".mjs", ".cjs", ".py")
@@ -103,11 +105,9 @@ def recognise(argv: Sequence[str], exe: str = "", *, among: Sequence[Signature] 
 def _script_of(argv: Sequence[str]) -> Sequence[str]:
     """Return the script that an interpreter runs, with the words behind it; empty where there is none."""
     program = argv[0].rstrip("/").rpartition("/")[2]
-    if not program.startswith(_BEGINNINGS) or _stem(program.rstrip("0123456789.")) not in _INTERPRETERS:
-        return ()
-    place = next((place for place, word in enumerate(argv) if place and not word.startswith("-")), len(argv))
-    options = argv[1:place]
-    return () if "-c" in options or "-e" in options else argv[place:]
+    # By its beginning first: of all processes of a node few are interpreters.
+    is_one = program.startswith(_BEGINNINGS) and _stem(program.rstrip("0123456789.")) in _INTERPRETERS
+    return script_of(argv[1:]) if is_one else ()
 
 
 def _stem(name: str) -> str:
