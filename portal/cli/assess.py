@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_OUT = "report.html"
 _STDOUT = "standard output"
+_NAMED = 5  # login names in a message
 _NO_LIBRARIES = (
     "gatehouse assess needs the server's libraries, and {name} is missing [no_server_extra]\n"
     "Install them with: pip install '<checkout or wheel>[server]'"
@@ -124,6 +125,10 @@ def _assess(options: argparse.Namespace, known: "assessment.Known", written: lis
             gpus=gpus, asked=not options.files,
         )  # fmt: skip
         drawn = _draw(content, outs, progress)
+    if content.absent:
+        more = f" and {len(content.absent) - _NAMED} more" if len(content.absent) > _NAMED else ""
+        names = ", ".join(map(ascii, content.absent[:_NAMED]))
+        print(f"No job of {names}{more}, whom --agents names: is that how Slurm writes them?", file=sys.stderr)
     for out, report in drawn.items():
         _write(out, report)
         written.append(_STDOUT if out == STDIN else out)

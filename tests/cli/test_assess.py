@@ -80,6 +80,16 @@ def test_json_holds_the_figures_of_the_page(dump: Path, tmp_path: Path) -> None:
     assert html.count("Not measured yet") == 1
 
 
+def test_who_was_named_and_has_no_job_is_said_to_whoever_named_him(dump: Path, tmp_path: Path) -> None:
+    (tmp_path / "agents").write_text("u03\nu3\nnemo\n")
+    ran = gatehouse("july.txt", "--json", "--agents", "agents", cwd=tmp_path)
+    assert "No job of 'nemo', 'u3', whom --agents names" in ran.stderr.decode()
+    assert "Of 3 login names that were given as agents’, 2 have no job here." in json.loads(ran.stdout)["limits"]
+    assert b"nemo" not in ran.stdout
+    (tmp_path / "agents").write_text("u03\n")
+    assert b"whom --agents" not in gatehouse("july.txt", "--json", "--agents", "agents", cwd=tmp_path).stderr
+
+
 def test_json_alone_writes_no_file(dump: Path, tmp_path: Path) -> None:
     assert gatehouse("july.txt", "--json", cwd=tmp_path).returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["july.txt"]

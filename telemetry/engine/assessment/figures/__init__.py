@@ -32,13 +32,16 @@ class Content:
     first: str
     last: str
     knows_agents: bool
+    absent: tuple[str, ...]  # login names said to run agents, of whom there is no job
     definitions: dict[str, str]
     limits: tuple[str, ...]
     sections: tuple[Section, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values, for JSON and for templates."""
-        return asdict(self)
+        """Return plain values, for JSON and for templates: what may be handed on, so without anybody's name."""
+        plain = asdict(self)
+        del plain["absent"]
+        return plain
 
 
 def content_of(found: Assessment, *, cluster: str, asked: bool = False) -> Content:
@@ -63,9 +66,14 @@ def content_of(found: Assessment, *, cluster: str, asked: bool = False) -> Conte
     )
     return Content(
         SCHEMA, "First assessment", cluster, first.date().isoformat(), last.date().isoformat(),
-        not found.known.is_nothing, {"account": load.DEFINITION},
-        (*LIMITS, *([OWN_SIGHT] if asked else [])), sections,
+        not found.known.is_nothing, tuple(reading.absent()), {"account": load.DEFINITION},
+        (*LIMITS, *_absent_words(reading), *([OWN_SIGHT] if asked else [])), sections,
     )  # fmt: skip
+
+
+def _absent_words(reading: Reading) -> list[str]:
+    given, absent = len(reading.found.known.users), len(reading.absent())
+    return [f"Of {given} login names that were given as agents’, {absent} have no job here."] if absent else []
 
 
 __all__ = ["LIMITS", "Column", "Content", "Figure", "Row", "Section", "content_of"]

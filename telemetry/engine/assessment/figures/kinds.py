@@ -52,6 +52,10 @@ class Reading:
         with_agents = self.users.filter("agent")["user"].n_unique()
         return everybody if agent is None else with_agents if agent else everybody - with_agents
 
+    def absent(self) -> list[str]:
+        """Return the login names that were said to run agents and have no job here: perhaps they are mistyped."""
+        return sorted(self.found.known.users.difference(self.users["user"]))
+
 
 def compare(
     reading: Reading, figure: Figure, title: str, of: Callable[[bool | None], Number | None], whole: str
