@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import sys
 import time
 from bisect import bisect_right
@@ -32,9 +33,8 @@ FLUSH_EVERY_S: Final = 0.25
 MEASURE_EVERY_S: Final = 20.0
 FLUSH_BYTES: Final = 65_536
 IN_FLIGHT_NS: Final = 10_000_000  # between the time that an event has and its arrival
-_ROUND: Final = 200  # events between two looks at the clock
 _ALL: Final = 20_000  # more than there is room for
-_DATAGRAM: Final = 4096
+_DATAGRAM: Final = 512  # six times an event; room for more costs each time
 _PROBE_S: Final = 1.0
 
 
@@ -133,17 +133,10 @@ class Helper:
         self._memory_bytes = 0
 
     def by_events(self, connectors: Connectors) -> None:
-        """Follow the kernel's events until nobody reads, or the kill file is there."""
-        poll = select.poll()
-        poll.register(connectors.starts, select.POLLIN)
-        poll.register(self._pipe.fd, 0)
+        """Follow the kernel's events until the kill file is there. Errors: `BrokenPipeError` once nobody reads."""
         while self._keep_house("events", connectors):
             # Who runs what is looked at at once; what else there is waits a moment, for being woken is what costs.
-            ready = poll.poll(FLUSH_EVERY_S * 1000)
-            if any(fd == self._pipe.fd for fd, _ in ready):
-                return
-            if ready:
-                self._drain(connectors.starts, _ROUND)
+            self._hear(connectors.starts, 0)
 
     def by_walking(self) -> None:
         """Look at `/proc` some times a second instead."""
@@ -159,16 +152,22 @@ class Helper:
             if poll.poll(max(0.0, 1 / A_SECOND - (time.monotonic() - began_s)) * 1000):
                 return
 
-    def _drain(self, connector: socket.socket, most: int) -> None:
-        for _ in range(most):
-            try:
-                datagram = connector.recv(_DATAGRAM)
-            except BlockingIOError:
+    def _hear(self, connector: socket.socket, flags: int) -> bool:
+        """Take one event; say whether there may be more."""
+        try:
+            datagram = connector.recv(_DATAGRAM, flags)
+        except BlockingIOError:
+            return False
+        except OSError:  # there was no room for some: how many, `drops` tells
+            return True
+        for event in parse(datagram):
+            self._tell(event)
+        return True
+
+    def _drain(self, connector: socket.socket) -> None:
+        for _ in range(_ALL):
+            if not self._hear(connector, socket.MSG_DONTWAIT):
                 return
-            except OSError:  # there was no room for some: how many, `drops` tells
-                continue
-            for event in parse(datagram):
-                self._tell(event)
 
     def _tell(self, event: ProcessEvent) -> None:
         what, pid, at_ns = event.what, event.pid, self._clock.wall(event.at_ns)
@@ -191,8 +190,8 @@ class Helper:
         now_s = time.monotonic()
         if connectors and now_s - self._flushed_s >= FLUSH_EVERY_S:
             until_ns = time.monotonic_ns() - IN_FLIGHT_NS
-            self._drain(connectors.starts, _ALL)
-            self._drain(connectors.rest, _ALL)
+            self._drain(connectors.starts)
+            self._drain(connectors.rest)
             for fact in self._order.release(until_ns):
                 self._pipe.put(fact)
         lost = self._lost - self._lost_before
@@ -251,8 +250,8 @@ def connect() -> Connectors | None:
             return None
         if not _hears(rest):
             return None
-        starts.setblocking(False)
         rest.setblocking(False)
+        starts.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 0, int(FLUSH_EVERY_S * 1e6)))
         stack.pop_all()
         return Connectors(starts, rest)
 
