@@ -294,6 +294,20 @@ def test_a_host_that_is_booted_anew_ends_what_ran_before(cast: Cast):
     assert Job.objects.get().actor == "unknown", "it was submitted after that end"
 
 
+def test_what_ended_while_no_collector_was_there_ends_when_one_begins_anew(cast: Cast):
+    idle, gone = agent_session(id="900-1", last=minute(20)), agent_session(last=minute(20))
+    record(cast.cluster, sessions=[idle, gone])
+    began = {"from": minute(5) + timedelta(seconds=7), "run": str(uuid4()), "sessions": [idle]}
+    record(cast.cluster, **began | {"mode": "records", "run": str(uuid4())})
+    assert not AgentSession.objects.exclude(ended=None).exists(), "who hears of commands alone knows nothing of it"
+    record(cast.cluster, **began)
+    assert dict(AgentSession.objects.values_list("process", "ended")) == {
+        f"{BOOT}/900-1": None, f"{BOOT}/{AGENT}": minute(20),
+    }  # fmt: skip
+    record(cast.cluster, **began | {"batch": str(uuid4()), "sessions": []})
+    assert AgentSession.objects.filter(ended=None).count() == 1, "a later batch names what does something alone"
+
+
 def test_a_late_batch_of_an_earlier_boot_ends_nothing(cast: Cast):
     record(cast.cluster, boot="b2", sessions=[agent_session(start=minute(5), last=minute(4))])
     record(cast.cluster, **{"from": minute(60), "to": minute(30)})
