@@ -6,6 +6,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from portal.core import clock
 from portal.core.errors import Invalid, NotAllowed
@@ -269,6 +271,21 @@ def test_queries_do_not_grow_with_minutes(cast: Cast, django_assert_max_num_quer
     assert ActivityMinute.objects.count() == len(minutes)
 
 
+def test_queries_do_not_grow_with_sessions_that_go_on(cast: Cast):
+    def asked(number: int) -> int:
+        sessions = [agent_session(id=f"{each}-1", last=minute(9)) for each in range(1, number + 1)]
+        record(cast.cluster, sessions=sessions)
+        later = [each | {"last": minute(8)} for each in sessions]
+        with CaptureQueriesContext(connection) as queries:
+            record(cast.cluster, sessions=later, minutes=[counted(each["id"], ago=8) for each in later])
+        return len(queries)
+
+    few = asked(3)
+    AgentSession.objects.all().delete()
+    assert asked(40) == few
+    assert set(AgentSession.objects.values_list("last_seen", flat=True)) == {minute(8)}
+
+
 def test_it_validates_who_may_feed(cast: Cast):
     from telemetry.api.activity import _batch
     from telemetry.schemas import ActivityIn
@@ -331,6 +348,15 @@ def test_a_session_nobody_hears_of_ends_when_it_was_last_seen_and_opens_when_it_
     record(cast.cluster, sessions=[agent_session(start=silent.started)])
     silent.refresh_from_db()
     assert (silent.ended, silent.last_seen) == (None, minute(9))
+
+
+def test_shells_end_with_the_study_that_looked_at_them(cast: Cast):
+    running = study(cast)
+    record(cast.cluster, study="spring", sessions=[agent_session(), shell_session()])
+    assert services.end_silent_sessions() == 0
+    services.end_study(actor=factories.actor_of(cast.staff), study=running)
+    assert services.end_silent_sessions() == 1
+    assert dict(AgentSession.objects.values_list("kind", "ended")) == {"interactive": minute(9), "agent": None}
 
 
 # --- studies -----------------------------------------------------------------------------------------------

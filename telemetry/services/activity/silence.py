@@ -12,7 +12,7 @@ from portal.core.actors import SYSTEM
 from principals.models import AgentSession, Cluster
 from principals.models.agents import AgentSessionQuerySet
 from telemetry.engine.activity_batches import Batch
-from telemetry.models import CollectorReport, DataGeneration
+from telemetry.models import BaselineStudy, CollectorReport, DataGeneration
 from telemetry.services.attribution import Window, attribute_pending, reattribute
 
 _MOST_NAMED: Final = 500  # more may go on in the next batch
@@ -47,13 +47,15 @@ def _names_all(cluster: Cluster, batch: Batch) -> bool:
 def end_silent_sessions() -> int:
     """End the sessions that no collector told of for two weeks, when they were last seen; return how many.
 
-    One that goes on after all is open again as soon as it does something.
+    People's shells too, once no study runs any more: nobody looks at them, so they explain no further job. A session
+    that goes on after all is open again as soon as it does something.
     """
     done = 0
-    for cluster in Cluster.objects.filter(sessions__ended=None).distinct().order_by("pk"):
+    seen = AgentSession.objects.filter(ended=None).exclude(process="")
+    for cluster in Cluster.objects.filter(pk__in=seen.values("cluster")).order_by("pk"):
         with transaction.atomic():
             cluster.lock()
-            silent = list(_open(cluster).filter(last_seen__lt=clock.now() - SILENT))
+            silent = list(_open(cluster).filter(_is_silent(cluster)))
             if not silent:
                 continue
             jobs = _end(cluster, silent)
@@ -65,6 +67,12 @@ def end_silent_sessions() -> int:
         done += len(silent)
         attribute_pending(cluster=cluster)
     return done
+
+
+def _is_silent(cluster: Cluster) -> Q:
+    silent = Q(last_seen__lt=clock.now() - SILENT)
+    is_studied = BaselineStudy.objects.running().filter(cluster=cluster).exists()
+    return silent if is_studied else silent | Q(kind=AgentSession.Kind.INTERACTIVE)
 
 
 def _end(cluster: Cluster, sessions: Iterable[AgentSession]) -> int:
