@@ -8,9 +8,9 @@ from ninja import Router
 from portal.core.errors import TooLarge
 from portal.core.idempotency import idempotent
 from portal.core.problems import answers
-from principals.auth import actor_of, requires
+from principals.auth import actor_of
 from telemetry import services
-from telemetry.api.signatures import HEADER, signed
+from telemetry.api.signatures import HEADER, requires_signed
 from telemetry.engine.activity_batches import (
     Batch,
     Health,
@@ -36,9 +36,8 @@ _SIGNATURE: Final[dict[str, Any]] = {
 
 
 @router.post(
-    "/activity", auth=requires("ingest:activity"), response=answers(200, ActivityOut), openapi_extra=_SIGNATURE
+    "/activity", auth=requires_signed("ingest:activity"), response=answers(200, ActivityOut), openapi_extra=_SIGNATURE
 )
-@signed
 @idempotent
 def ingest_activity(request: HttpRequest, body: ActivityIn) -> tuple[int, ActivityOut]:
     """Send what a collector counted on a login node; each part that is refused says why, the rest is taken."""

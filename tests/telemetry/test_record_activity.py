@@ -6,6 +6,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from portal.core import clock
 from portal.core.errors import Invalid, NotAllowed
@@ -269,6 +271,21 @@ def test_queries_do_not_grow_with_minutes(cast: Cast, django_assert_max_num_quer
     assert ActivityMinute.objects.count() == len(minutes)
 
 
+def test_queries_do_not_grow_with_sessions_that_go_on(cast: Cast):
+    def asked(number: int) -> int:
+        sessions = [agent_session(id=f"{each}-1", last=minute(9)) for each in range(1, number + 1)]
+        record(cast.cluster, sessions=sessions)
+        later = [each | {"last": minute(8)} for each in sessions]
+        with CaptureQueriesContext(connection) as queries:
+            record(cast.cluster, sessions=later, minutes=[counted(each["id"], ago=8) for each in later])
+        return len(queries)
+
+    few = asked(3)
+    AgentSession.objects.all().delete()
+    assert asked(40) == few
+    assert set(AgentSession.objects.values_list("last_seen", flat=True)) == {minute(8)}
+
+
 def test_it_validates_who_may_feed(cast: Cast):
     from telemetry.api.activity import _batch
     from telemetry.schemas import ActivityIn
@@ -294,6 +311,20 @@ def test_a_host_that_is_booted_anew_ends_what_ran_before(cast: Cast):
     assert Job.objects.get().actor == "unknown", "it was submitted after that end"
 
 
+def test_what_ended_while_no_collector_was_there_ends_when_one_begins_anew(cast: Cast):
+    idle, gone = agent_session(id="900-1", last=minute(20)), agent_session(last=minute(20))
+    record(cast.cluster, sessions=[idle, gone])
+    began = {"from": minute(5) + timedelta(seconds=7), "run": str(uuid4()), "sessions": [idle]}
+    record(cast.cluster, **began | {"mode": "records", "run": str(uuid4())})
+    assert not AgentSession.objects.exclude(ended=None).exists(), "who hears of commands alone knows nothing of it"
+    record(cast.cluster, **began)
+    assert dict(AgentSession.objects.values_list("process", "ended")) == {
+        f"{BOOT}/900-1": None, f"{BOOT}/{AGENT}": minute(20),
+    }  # fmt: skip
+    record(cast.cluster, **began | {"batch": str(uuid4()), "sessions": []})
+    assert AgentSession.objects.filter(ended=None).count() == 1, "a later batch names what does something alone"
+
+
 def test_a_late_batch_of_an_earlier_boot_ends_nothing(cast: Cast):
     record(cast.cluster, boot="b2", sessions=[agent_session(start=minute(5), last=minute(4))])
     record(cast.cluster, **{"from": minute(60), "to": minute(30)})
@@ -317,6 +348,15 @@ def test_a_session_nobody_hears_of_ends_when_it_was_last_seen_and_opens_when_it_
     record(cast.cluster, sessions=[agent_session(start=silent.started)])
     silent.refresh_from_db()
     assert (silent.ended, silent.last_seen) == (None, minute(9))
+
+
+def test_shells_end_with_the_study_that_looked_at_them(cast: Cast):
+    running = study(cast)
+    record(cast.cluster, study="spring", sessions=[agent_session(), shell_session()])
+    assert services.end_silent_sessions() == 0
+    services.end_study(actor=factories.actor_of(cast.staff), study=running)
+    assert services.end_silent_sessions() == 1
+    assert dict(AgentSession.objects.values_list("kind", "ended")) == {"interactive": minute(9), "agent": None}
 
 
 # --- studies -----------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def record_activity(*, actor: Actor, cluster: Cluster, batch: Batch) -> Recorded
     with transaction.atomic():
         cluster.lock()
         jobs += _take_acts(judged)
-        jobs += silence.end_other_boots(cluster, batch)
+        jobs += silence.end_gone(cluster, batch)
         if jobs:
             DataGeneration.objects.start(cluster)
         _report(actor, judged, {"minutes": changed, "jobs_attributed": jobs})
