@@ -1,13 +1,15 @@
 """The closed loop: what was planted in a hundredth of the measured cluster's jobs, the report finds again."""
 
+import json
 from collections.abc import Iterator
 from datetime import date
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import transaction
 
-from portal.demo.paper.load import load_paper
 from portal.reports import services
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
@@ -33,10 +35,14 @@ HUNDREDTH = 0.01
 
 
 @pytest.fixture(scope="module")
-def loop(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def loop(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """What was planted, and the report's draft of the same time: made once, for all tests here, and rolled back."""
     with django_db_blocker.unblock(), transaction.atomic():
-        planted = load_paper(seed=7, share=HUNDREDTH, say=lambda text: None)
+        file = tmp_path_factory.mktemp("planted") / "planted.json"
+        call_command("simulate", scale="paper", share=HUNDREDTH, planted=file, stdout=StringIO())
+        planted = json.loads(file.read_text(encoding="utf-8"))
         yield with_derived(planted), draft(planted)
         transaction.set_rollback(True)
 
