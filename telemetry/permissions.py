@@ -4,11 +4,13 @@ from portal.core.errors import Invalid, NotAllowed
 from principals.actors import Actor
 from principals.models import Cluster
 
-SCOPE_OF_KIND = {"jobs": "ingest:jobs", "sessions": "ingest:sessions", "gpu": "ingest:gpu"}
+SCOPE_OF_KIND = {
+    "jobs": "ingest:jobs", "sessions": "ingest:sessions", "gpu": "ingest:gpu", "activity": "ingest:activity",
+}  # fmt: skip
 
 
 def may_feed(actor: Actor, kind: str, cluster_name: str) -> bool:
-    """Say whether `actor` may send records of `kind` (`jobs`, `sessions`, `gpu`) for a cluster.
+    """Say whether `actor` may send records of `kind` (a key of `SCOPE_OF_KIND`) for a cluster.
 
     The system itself and staff may; a service with the scope may, for any cluster or for the one it is bound to.
     """

@@ -44,10 +44,10 @@ class QuarantinedOut(Schema):
     raw: str
 
 
-class QuarantineOut(Schema):
+class QuarantinePage(Schema):
     """A page of records that were set aside; `next` is the `after` of the next page, null at the end."""
 
-    rows: list[QuarantinedOut]
+    items: list[QuarantinedOut]
     next: int | None
 
 
@@ -129,6 +129,102 @@ class GpuUsesOut(Schema):
     results: list[GpuUseResult]
 
 
+class ActivitySessionIn(Schema):
+    """A session that began, ended or was active: its root is the process `id` (process id, start in ticks)."""
+
+    id: str = Field(max_length=40)
+    kind: Literal["agent", "interactive"]
+    harness: str = Field(default="", max_length=100)
+    user: str = Field(max_length=200)
+    start: AwareDatetime
+    last: AwareDatetime
+    end: AwareDatetime | None = None
+
+
+class ActivityMinuteIn(Schema):
+    """What was counted of one driver in one minute; `session` is "" for a total of the node."""
+
+    session: str = Field(default="", max_length=40)
+    driver: Literal["agent", "human", "unknown"]
+    minute: AwareDatetime
+    counts: dict[str, int] = Field(description="how often each of the portal's measures was counted, from 1 on")
+
+
+class ActivitySubmissionIn(Schema):
+    """An sbatch, srun or salloc that a session started."""
+
+    session: str = Field(max_length=40)
+    at: AwareDatetime
+
+
+class PollingLoopIn(Schema):
+    """The same query, again and again from one place; `period_s` is the median between two."""
+
+    session: str = Field(max_length=40)
+    first: AwareDatetime
+    last: AwareDatetime
+    queries: int
+    period_s: float
+
+
+class ExperimentLoopIn(Schema):
+    """A submission and the next one of the session, with a look or an edit in between."""
+
+    session: str = Field(max_length=40)
+    submitted: AwareDatetime
+    again: AwareDatetime
+
+
+class CollectorHealthIn(Schema):
+    """How the collector did while it gathered the batch."""
+
+    events: int = Field(ge=0, le=2**53)
+    lost: int = Field(ge=0, le=2**53, description="events that the kernel could not deliver")
+    argv_missed: int = Field(ge=0, le=2**53, description="commands whose words were gone before they could be read")
+    vanished: int = Field(ge=0, le=2**53, description="processes gone before anything could be read")
+    sampled_share: float = Field(ge=0, le=1, description="of the commands that were classified")
+    cpu_s: float = Field(ge=0, le=2**53)
+    memory_bytes: int = Field(ge=0, le=2**53)
+    processes: int = Field(ge=0, le=2**31 - 1)
+
+
+class ActivityIn(Schema):
+    """What a collector gathered on one node from `from` to `to`: a megabyte at most, signed."""
+
+    cluster: str
+    host: str = Field(max_length=200)
+    boot: str = Field(pattern=r"^[0-9A-Za-z-]{1,36}$")
+    run: UUID = Field(description="of this start of the collector")
+    batch: UUID
+    collector: str = Field(pattern=r"^[0-9A-Za-z.+_-]{1,32}$", description="its version")
+    mode: Literal["events", "walk", "records"]
+    study: str = Field(default="", pattern=r"^[a-z0-9-]{0,64}$", description="the baseline study it was told of")
+    since: AwareDatetime = Field(alias="from")
+    until: AwareDatetime = Field(alias="to")
+    sessions: list[ActivitySessionIn] = Field(default=[], max_length=10_000)
+    minutes: list[ActivityMinuteIn] = Field(default=[], max_length=20_000)
+    submissions: list[ActivitySubmissionIn] = Field(default=[], max_length=20_000)
+    polling: list[PollingLoopIn] = Field(default=[], max_length=20_000)
+    loops: list[ExperimentLoopIn] = Field(default=[], max_length=20_000)
+    health: CollectorHealthIn
+
+
+class RejectedPart(Schema):
+    """A part that was not taken: of which list, its place there, why, and what would make it pass."""
+
+    part: str
+    index: int
+    reason: str
+    remedy: str
+
+
+class ActivityOut(Schema):
+    """How many parts of each list were taken, and each one that was not."""
+
+    accepted: dict[str, int]
+    rejected: list[RejectedPart]
+
+
 class JobOut(Schema):
     """A job. Times are UTC, null where there is none yet. `user` is `other` where it is not the caller's own."""
 
@@ -165,8 +261,8 @@ class JobOut(Schema):
     submit_line: str
 
 
-class JobsOut(Schema):
+class JobPage(Schema):
     """A page of jobs, newest submission first; `next` is the `after` of the next page, null at the end."""
 
-    jobs: list[JobOut]
+    items: list[JobOut]
     next: str | None

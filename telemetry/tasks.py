@@ -51,3 +51,15 @@ def sweep_attributions() -> int:
 def match_gpu_utilisation() -> int:
     """Give readings of GPUs that came too early to their jobs."""
     return services.match_gpu_utilisation()
+
+
+@shared_task
+def refresh_activity() -> int:
+    """Add up anew the days of login-node activity that changed."""
+    return services.refresh_activity()
+
+
+@shared_task
+def end_silent_sessions() -> int:
+    """End the sessions that no collector told of for two weeks."""
+    return services.end_silent_sessions()

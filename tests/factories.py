@@ -86,7 +86,7 @@ def token_row(plain: str) -> AgentToken:
 def make_service_token(*scopes: str, cluster: Cluster | None = None, name: str = "") -> str:
     """The plain token of a piece of site automation."""
     service = ServiceAccount.objects.create(name=name or f"collector-{next(_numbers)}", cluster=cluster)
-    wanted = scopes or ("ingest:jobs", "ingest:sessions", "ingest:findings", "ingest:gpu")
+    wanted = scopes or ("ingest:jobs", "ingest:sessions", "ingest:findings", "ingest:gpu", "ingest:activity")
     return token_services.issue_service_token(actor=SYSTEM_ACTOR, service=service, scope_names=wanted).plain
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from portal.reports import assessment
 
 DEFAULT_OUT = "report.html"
+_STDOUT = "standard output"
 _NO_LIBRARIES = (
     "gatehouse assess needs the server's libraries, and {name} is missing [no_server_extra]\n"
     "Install them with: pip install 'gatehouse[server]'"
@@ -71,10 +72,12 @@ def run(options: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has it ignored
             signal.signal(number, _interrupt)
+    written: list[str] = []
     try:
-        return _run(options)
+        return _run(options, written)
     except KeyboardInterrupt as interrupt:
-        print("Interrupted; nothing was written.", file=sys.stderr)
+        told = f"only {', '.join(written)}" if written else "nothing"
+        print(f"Interrupted; {told} was written.", file=sys.stderr)
         return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
 
 
@@ -82,7 +85,7 @@ def _interrupt(number: int, _: object) -> None:
     raise KeyboardInterrupt(number)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace, written: list[str]) -> int:
     try:
         from portal.reports import assessment
     except ModuleNotFoundError as error:
@@ -90,7 +93,7 @@ def _run(options: argparse.Namespace) -> int:
         return 2
     try:
         users = read_names(options.agents) if options.agents is not None else frozenset()
-        _assess(options, assessment.Known(users, _markers(options.marker)))
+        _assess(options, assessment.Known(users, _markers(options.marker)), written)
     except assessment.Refused as refused:
         print(f"{refused.name}: {refused.detail} [{refused.code}]\n{refused.remedy}", file=sys.stderr)
         return 2
@@ -100,7 +103,8 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _assess(options: argparse.Namespace, known: "assessment.Known") -> None:
+def _assess(options: argparse.Namespace, known: "assessment.Known", written: list[str]) -> None:
+    """Read, sum up and write; `written` is told of each place that holds its whole report."""
     from portal.reports import assessment
 
     assessment.check_zone(options.zone)
@@ -122,8 +126,12 @@ def _assess(options: argparse.Namespace, known: "assessment.Known") -> None:
         drawn = _draw(content, outs, progress)
     if options.json:
         print(json.dumps(content.as_json(), indent=1, ensure_ascii=False))
+        written.append(_STDOUT)
     for out, report in drawn.items():
         _write(out, report)
+        written.append(_STDOUT if out == STDIN else out)
+        if out != STDIN:
+            print(f"Wrote {out}.", file=sys.stderr)
 
 
 def _dumps(
@@ -170,7 +178,6 @@ def _write(out: str, report: bytes) -> None:
         if error.errno in (errno.EPIPE, errno.ENOSPC):  # `writing_carefully` knows them
             raise
         raise Unusable(cannot_write(out, error.strerror or "")) from None
-    print(f"Wrote {out}.", file=sys.stderr)
 
 
 def _is_pdf(out: str) -> bool:

@@ -78,6 +78,7 @@ OFFICE_NAV = (
             NavItem("Overview", "overview", roles=OFFICE),
             NavItem("Live jobs", "live-jobs", roles=OFFICE),
             NavItem("Incidents", "incidents", "incidents", OFFICE),
+            NavItem("Login nodes", "login-nodes", roles=INGEST_LOOKERS),
             NavItem("Ingest health", "ingest-health", roles=INGEST_LOOKERS),
         ),
     ),

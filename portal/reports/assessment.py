@@ -16,7 +16,7 @@ from django.template.loader import render_to_string
 
 from portal.dashboard import formats
 from portal.reports import accounting, pdf
-from portal.reports.drawing import sections
+from portal.reports.drawing import LEAD_MEASURES, lead_row, sections
 from telemetry.engine.assessment.assessor import Assessor
 from telemetry.engine.assessment.figures import Content, content_of
 from telemetry.engine.assessment.frames import Known, Marker
@@ -27,7 +27,6 @@ from telemetry.engine.slurm.columns import COMMAND
 from telemetry.engine.slurm.errors import FormatError
 
 PORTAL: Final = Path(__file__).resolve().parents[1]
-_SHARES: Final = ("people", "submissions", "core-hours", "GPU-hours")
 _REMEDY: Final = f"Make a dump with: {COMMAND}"
 _SACCT: Final = "sacct"
 _GPU_REMEDY: Final = (
@@ -194,18 +193,8 @@ def print_pdf(html: str) -> bytes:
 
 def _lead(figures: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of the headline picture: agents' share of each measure, where anything is known of agents."""
-    rows = []
-    for title in _SHARES:
-        figure = figures[f"share-{title}"]
-        if figure["value"] is not None:
-            amounts = [row["values"][0] for row in figure["rows"]]
-            rows.append(
-                {
-                    "label": title[0].upper() + title[1:], "part": formats.short(amounts[0]),
-                    "whole": formats.short(sum(amounts)), "share": figure["value"],
-                }
-            )  # fmt: skip
-    return rows
+    shares = {title: figures[f"share-{title}"] for title in LEAD_MEASURES}
+    return [lead_row(title, figure) for title, figure in shares.items() if figure["value"] is not None]
 
 
 def _prepare_templates() -> None:

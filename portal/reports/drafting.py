@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from portal.core import clock, leases
 from portal.core.errors import DomainError
+from portal.core.stopping import Stopping
 from portal.reports import services
 from portal.reports.models import Drafting, Report
 from principals import permissions
@@ -81,6 +82,8 @@ def _draft(asked: Drafting) -> bool:
         if error.code != BUSY:
             still.update(fault=f"{error.detail} {error.remedy}".strip()[:500])
         return False
+    except Stopping:
+        return False  # the sweep hands it to the worker that comes next
     except Exception:
         still.update(fault=UNEXPECTED)
         raise

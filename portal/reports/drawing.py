@@ -12,6 +12,8 @@ from portal.reports.headings import heading_of
 
 # Tables longer than this stand behind "Show the numbers".
 LONG = 12
+# What the headline picture shows agents' share of.
+LEAD_MEASURES = ("people", "submissions", "core-hours", "GPU-hours")
 # Tables of more columns take a row of the page to themselves.
 NARROW = 3
 Json = dict[str, Any]
@@ -48,6 +50,15 @@ def sections(content: Json) -> list[Json]:
             }
         )
     return prepared
+
+
+def lead_row(title: str, figure: Json) -> Json:
+    """Return a row of the headline picture: agents' share of a measure, of the figure that has it by actor."""
+    amounts = [row["values"][0] or 0 for row in figure["rows"]]
+    return {
+        "label": title[0].upper() + title[1:], "part": formats.short(amounts[0]), "whole": formats.short(sum(amounts)),
+        "share": figure["value"],
+    }  # fmt: skip
 
 
 def _figure(figure: Json) -> Json:

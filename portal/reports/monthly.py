@@ -86,7 +86,7 @@ def _part(figure: Figure, scope: Scope, found: Measured | None) -> report_conten
         note=measured.note,
         needs=figure.needs,
         url=_url(figures.drill_query(figure, scope)) if found else "",
-        columns=tuple(report_content.Column(c.key, c.title, c.unit.value, c.adds_up) for c in measured.columns),
+        columns=measured.columns,
         rows=tuple(
             report_content.Row(row.key, row.label, row.values, _url(figures.drill_query(figure, scope, row)))
             for row in measured.rows

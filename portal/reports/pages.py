@@ -7,33 +7,20 @@ from django.http import HttpResponse
 from django.template.loader import render_to_string
 
 from portal.core import exports
-from portal.dashboard import formats
 from portal.reports import monthly
-from portal.reports.drawing import Json, sections, shown
-
-SHARE_FIGURES = ("people", "submissions", "core-hours", "GPU-hours")
-__all__ = ["as_json", "context", "lead_shares", "respond", "sections", "shown", "write"]
-
-
-def lead_shares(content: Json, definition: str = "account") -> list[Json]:
-    """Return the rows of the headline picture: agents' share of each measure under a definition."""
-    figures = {figure["key"]: figure for section in content["sections"] for figure in section["figures"]}
-    rows = []
-    for title in SHARE_FIGURES:
-        figure = figures[f"share-{title}-{definition}"]
-        amounts = [row["values"][0] or 0 for row in figure["rows"]]
-        rows.append(
-            {
-                "label": title[0].upper() + title[1:], "part": formats.short(amounts[0]),
-                "whole": formats.short(sum(amounts)), "share": figure["value"],
-            }
-        )  # fmt: skip
-    return rows if all(row["share"] is not None for row in rows) else []
+from portal.reports.drawing import LEAD_MEASURES, Json, lead_row, sections
 
 
 def context(content: Json) -> Json:
     """Return what the templates of a report need."""
-    return {"content": content, "sections": sections(content), "lead": lead_shares(content)}
+    return {"content": content, "sections": sections(content), "lead": _lead(content)}
+
+
+def _lead(content: Json) -> list[Json]:
+    """Return the rows of the headline picture: agents' share of each measure by account, where all are known."""
+    figures = {figure["key"]: figure for section in content["sections"] for figure in section["figures"]}
+    rows = [lead_row(title, figures[f"share-{title}-account"]) for title in LEAD_MEASURES]
+    return rows if all(row["share"] is not None for row in rows) else []
 
 
 def respond(content: Json, kind: str) -> HttpResponse:

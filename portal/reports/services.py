@@ -13,6 +13,7 @@ from principals import permissions
 from principals.actors import Actor
 from principals.models import Cluster
 from telemetry import services as telemetry_services
+from telemetry.models import DataGeneration
 from telemetry.selectors import Period, Scope
 
 
@@ -83,7 +84,7 @@ def _measure(actor: Actor, cluster: Cluster, period: Period) -> tuple[dict[str, 
     if not telemetry_services.catch_up(cluster=cluster):
         raise Conflict("The rollups are being recomputed.", code="rollups_busy", retry_after_s=60,
                        remedy="Try again in a minute.")  # fmt: skip
-    generation = telemetry_services.generation_of(cluster)  # before measuring: what changes meanwhile makes it old
+    generation = DataGeneration.objects.of(cluster)  # before measuring: what changes meanwhile makes it old
     return monthly.build(Scope(actor=actor, cluster=cluster, period=period)).as_json(), generation
 
 

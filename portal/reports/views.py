@@ -13,8 +13,8 @@ from portal.reports.models import Drafting, Report
 from principals import permissions
 from principals.models import Cluster
 from principals.web import PageRequest, page
+from telemetry.models import DataGeneration
 from telemetry.selectors import Period
-from telemetry.services import generation_of
 
 SHOWN = 200
 
@@ -61,7 +61,7 @@ def report(request: PageRequest, cluster: str, month: str) -> HttpResponse:
         "report": found,
         "versions": versions,
         "may_run": permissions.can(request.actor, "facility.run"),
-        "is_behind": request.actor.sees_facility and generation_of(found.cluster) != found.generation,
+        "is_behind": request.actor.sees_facility and DataGeneration.objects.of(found.cluster) != found.generation,
     }
     return render(request, "reports/monthly.html", context)
 

@@ -11,6 +11,8 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Final
 
+from principals.engine.interpreters import script_of
+
 _INTERPRETERS: Final = ("node", "nodejs", "bun", "deno", "python", "python3")
 _ENDINGS: Final = (".js", ".mjs", ".cjs", ".py")
 
@@ -78,10 +80,7 @@ def recognise(argv: Sequence[str], exe: str = "", *, among: Sequence[Signature] 
 
 def _script_of(program: PurePosixPath, rest: Sequence[str]) -> Sequence[str]:
     """Return the script that an interpreter runs, with the words behind it; empty where there is none."""
-    if _stem(program.name.rstrip("0123456789.")) not in _INTERPRETERS:
-        return ()
-    place = next((place for place, word in enumerate(rest) if not word.startswith("-")), len(rest))
-    return () if "-c" in rest[:place] or "-e" in rest[:place] else rest[place:]
+    return script_of(rest) if _stem(program.name.rstrip("0123456789.")) in _INTERPRETERS else ()
 
 
 def _stem(name: str) -> str:

@@ -35,6 +35,7 @@ SCOPES = {
         Scope("ingest:sessions", "send agent sessions", _SERVICE),
         Scope("ingest:findings", "send findings", _SERVICE),
         Scope("ingest:gpu", "send what jobs used of their GPUs", _SERVICE),
+        Scope("ingest:activity", "send what was counted of commands on login nodes", _SERVICE),
     )
 }
 

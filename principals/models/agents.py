@@ -143,6 +143,9 @@ class AgentSession(models.Model):
     harness = models.CharField(max_length=32, default="", blank=True)  # empty for an interactive shell
     started = EpochField()
     ended = EpochField(null=True, blank=True)
+    last_seen = EpochField(null=True, blank=True)  # when it last did something, as a collector saw it
+    # Its root process as a collector knows it: the boot's id, the process id and its start in ticks; "" where declared.
+    process = models.CharField(max_length=80, default="", blank=True)
     campaign = models.CharField(max_length=100, default="", blank=True)
     agent = models.ForeignKey(Agent, on_delete=models.SET_NULL, null=True, blank=True, related_name="sessions")
     source = models.CharField(max_length=40, default="declared")
@@ -153,9 +156,14 @@ class AgentSession(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["cluster", "cluster_user", "host", "kind", "harness", "started"],
+                fields=["cluster", "cluster_user", "host", "kind", "harness", "started", "process"],
                 name="principals_agentsession_natural_key",
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["cluster", "host", "process", "kind"],
+                condition=~Q(process=""),
+                name="principals_agentsession_process",
+            ),
         ]
         indexes = [
             models.Index(fields=["cluster_user", "started"], name="principals_session_user"),

@@ -20,7 +20,7 @@ from principals.services.directory import (
     require_cluster_name,
 )
 from principals.services.holds import lift_hold, lift_holds, place_hold
-from principals.services.sessions import UNREGISTERED, DeclaredSession, record_sessions
+from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
 from principals.services.tokens import (
     IssuedToken,
     create_service_account,
@@ -36,6 +36,7 @@ __all__ = [
     "DeclaredSession",
     "Directory",
     "IssuedToken",
+    "RecordedSession",
     "ToldAssociation",
     "add_lab_member",
     "add_person",

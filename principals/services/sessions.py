@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
 from django.db.models import Q
@@ -26,7 +26,11 @@ UNREGISTERED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredSession:
-    """A session as it arrives: who (login name), where, with which harness, from when to when."""
+    """A session as it arrives: who (login name), where, with which harness, from when to when.
+
+    `process` is its root process as a collector knows it (`AgentSession.process`), and `last_seen` when it last did
+    something; both are empty where somebody declares it.
+    """
 
     login: str
     host: str
@@ -36,11 +40,16 @@ class DeclaredSession:
     ended: datetime | None = None
     campaign: str = ""
     source: str = "declared"
+    process: str = ""
+    last_seen: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedSession:
-    """What became of one declared session: `created`, `changed` or `unchanged`; `old_end` as it was before."""
+    """What became of one declared session: `created`, `changed`, `unchanged`, or `refused`; `old_end` as it was before.
+
+    Refused is a process that is known under another login name or harness: `row` is that one then.
+    """
 
     row: AgentSession
     outcome: str
@@ -55,6 +64,9 @@ def record_sessions(*, cluster: Cluster, sessions: Iterable[DeclaredSession]) ->
     retired and may use that host; where none or several fit it stays unregistered, with the reason. One that goes on
     without an agent is tied later, to an agent that is registered meanwhile: then (`adopt_sessions`), or when it is
     told again. Once tied it stays so. A session is a sight of its agent.
+
+    What a collector tells is known by its process alone: the start that it reckons may differ by a second from one
+    time to the next.
     """
     directory = Directory(cluster)
     with transaction.atomic():
@@ -102,8 +114,8 @@ def _note_seen(recorded: Iterable[RecordedSession]) -> None:
     """Let registered agents be seen until their sessions ended; an open one is seen as it is declared."""
     now, seen = clock.now(), dict[int, datetime]()
     for each in recorded:
-        if each.row.agent_id is not None:
-            until = min(each.row.ended or now, now)
+        if each.row.agent_id is not None and each.outcome != "refused":
+            until = min(each.row.ended or each.row.last_seen or now, now)
             seen[each.row.agent_id] = max(seen.get(each.row.agent_id, until), until)
     for agent_id, until in seen.items():
         unseen = Q(last_seen=None) | Q(last_seen__lt=until)
@@ -112,13 +124,16 @@ def _note_seen(recorded: Iterable[RecordedSession]) -> None:
 
 def _record(cluster: Cluster, directory: Directory, declared: DeclaredSession) -> RecordedSession:
     user_id = directory.user_id(declared.login)
+    known = _find_process(cluster, declared)
+    if known is not None and (known.cluster_user_id, known.harness) != (user_id, declared.harness):
+        return RecordedSession(known, "refused", known.ended)
     agent, why = _find_agent(user_id, declared)
-    row, created = AgentSession.objects.get_or_create(
+    row, created = (known, False) if known else AgentSession.objects.get_or_create(
         cluster=cluster, cluster_user_id=user_id, host=declared.host, kind=declared.kind,
-        harness=declared.harness, started=declared.started,
+        harness=declared.harness, started=declared.started, process=declared.process,
         defaults={
             "ended": declared.ended, "campaign": declared.campaign, "source": declared.source,
-            "agent": agent,
+            "last_seen": declared.last_seen, "agent": agent,
         },
     )  # fmt: skip
     if created:
@@ -127,15 +142,33 @@ def _record(cluster: Cluster, directory: Directory, declared: DeclaredSession) -
         why = ""
     elif agent is not None and not _may_be_adopted(row, agent):
         agent, why = None, "declared_before"
-    told = {"ended": declared.ended, "campaign": declared.campaign, "agent": None if row.agent_id else agent}
-    changes = {name: value for name, value in told.items() if value and value != getattr(row, name)}
-    if not changes:
-        return RecordedSession(row, "unchanged", row.ended, why)
     old_end = row.ended
+    changes = _changes(row, declared, agent)
     for name, value in changes.items():
         setattr(row, name, value)
-    row.save(update_fields=list(changes))
-    return RecordedSession(row, "changed", old_end, why)
+    if changes:
+        row.save(update_fields=list(changes))
+    # That it was seen again explains no job.
+    return RecordedSession(row, "changed" if changes.keys() - {"last_seen"} else "unchanged", old_end, why)
+
+
+def _find_process(cluster: Cluster, declared: DeclaredSession) -> AgentSession | None:
+    if not declared.process:
+        return None
+    same = AgentSession.objects.filter(cluster=cluster, host=declared.host, process=declared.process)
+    return same.filter(kind=declared.kind).first()
+
+
+def _changes(row: AgentSession, declared: DeclaredSession, agent: Agent | None) -> dict[str, Any]:
+    """Return what a session that is known says anew; one that was thought to be over may turn out to go on."""
+    told = {"ended": declared.ended, "campaign": declared.campaign, "agent": None if row.agent_id else agent}
+    changes: dict[str, Any] = {name: value for name, value in told.items() if value and value != getattr(row, name)}
+    seen = declared.last_seen
+    if seen is not None and (row.last_seen is None or seen > row.last_seen):
+        changes["last_seen"] = seen
+        if declared.ended is None and row.ended is not None and seen > row.ended:
+            changes["ended"] = None
+    return changes
 
 
 def _find_agent(cluster_user_id: int, declared: DeclaredSession | AgentSession) -> tuple[Agent | None, str]:

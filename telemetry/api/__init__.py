@@ -2,6 +2,7 @@
 
 from ninja import Router
 
+from telemetry.api.activity import router as activity_router
 from telemetry.api.gpu import router as gpu_router
 from telemetry.api.ingest import router as ingest_router
 from telemetry.api.jobs import router as jobs_router
@@ -9,6 +10,7 @@ from telemetry.api.jobs import router as jobs_router
 router = Router()
 router.add_router("/ingest", ingest_router)
 router.add_router("/ingest", gpu_router)
+router.add_router("/ingest", activity_router)
 router.add_router("/jobs", jobs_router)
 
 __all__ = ["router"]

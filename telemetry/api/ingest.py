@@ -15,7 +15,15 @@ from principals.models import AgentSession
 from principals.services import DeclaredSession
 from telemetry import services
 from telemetry.models import IngestBatch
-from telemetry.schemas import BatchOut, QuarantinedOut, QuarantineOut, SessionIn, SessionResult, SessionsIn, SessionsOut
+from telemetry.schemas import (
+    BatchOut,
+    QuarantinedOut,
+    QuarantinePage,
+    SessionIn,
+    SessionResult,
+    SessionsIn,
+    SessionsOut,
+)
 
 router = Router()
 
@@ -43,18 +51,20 @@ def get_batch(request: HttpRequest, batch_id: UUID) -> BatchOut:
     return show_batch(_find_batch(request, batch_id))
 
 
-@router.get("/batches/{batch_id}/quarantine", auth=requires("ingest:jobs"), response=answers(200, QuarantineOut))
+@router.get("/batches/{batch_id}/quarantine", auth=requires("ingest:jobs"), response=answers(200, QuarantinePage))
 def list_quarantine(
     request: HttpRequest,
     batch_id: UUID,
     after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
-) -> QuarantineOut:
+) -> QuarantinePage:
     """List the records of a batch that were set aside, with reason and (redacted) text."""
     kept = _find_batch(request, batch_id).quarantined.filter(pk__gt=after).order_by("pk")
     page, last = cut_page(kept, limit)
-    rows = [QuarantinedOut(id=row.pk, line=row.line, reason=row.reason, detail=row.detail, raw=row.raw) for row in page]
-    return QuarantineOut(rows=rows, next=last.pk if last else None)
+    items = [
+        QuarantinedOut(id=row.pk, line=row.line, reason=row.reason, detail=row.detail, raw=row.raw) for row in page
+    ]
+    return QuarantinePage(items=items, next=last.pk if last else None)
 
 
 @router.post("/sessions", auth=requires("ingest:sessions"), response=answers(200, SessionsOut))

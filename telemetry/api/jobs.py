@@ -14,19 +14,17 @@ from portal.core.paging import cut_page
 from portal.core.problems import answers
 from principals.actors import Actor
 from principals.auth import actor_of, requires
-from principals.models import Cluster
 from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Job
-from telemetry.models.jobs import JobQuerySet
-from telemetry.schemas import JobOut, JobsOut
-from telemetry.selectors import JobFilter, held_now, newest_first
+from telemetry.schemas import JobOut, JobPage
+from telemetry.selectors import JobFilter, held_now, newest_by_raw_id, newest_first
 
 router = Router()
 OTHER = "other"
 _CURSOR = re.compile(r"(\d{1,12})\.(\d{1,18})\Z", re.ASCII)
 
 
-@router.get("", auth=requires("jobs:read"), response=answers(200, JobsOut))
+@router.get("", auth=requires("jobs:read"), response=answers(200, JobPage))
 def list_jobs(
     request: HttpRequest,
     state: Annotated[str, Query(max_length=16)] = "",
@@ -34,13 +32,13 @@ def list_jobs(
     campaign: Annotated[str, Query(max_length=100)] = "",
     after: Annotated[str, Query(max_length=40)] = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> JobsOut:
+) -> JobPage:
     """List jobs, newest submission first. `since` is a time of submission; `state` is one of Slurm's, or `active`.
 
     `active` is what Slurm can hold now: not what an old file called running.
     """
     actor = actor_of(request)
-    jobs = _visible(actor)
+    jobs = Job.objects.visible_to(actor).select_related("cluster", "cluster_user", "account", "lab")
     if state:
         jobs = held_now(jobs.active()) if state == "active" else jobs.filter(state=state.upper())
     if since is not None:
@@ -53,25 +51,20 @@ def list_jobs(
         jobs = jobs.filter(Q(submit__lt=submit) | Q(submit=submit, pk__lt=pk))
     page, last = cut_page(newest_first(jobs, actor, JobFilter()), limit)
     cursor = f"{int(last.submit.timestamp())}.{last.pk}" if last else None
-    return JobsOut(jobs=[show_job(job, actor) for job in page], next=cursor)
+    return JobPage(items=[show_job(job, actor) for job in page], next=cursor)
 
 
 @router.get("/{cluster}/{raw_id}", auth=requires("jobs:read"), response=answers(200, JobOut))
 def get_job(request: HttpRequest, cluster: str, raw_id: int) -> JobOut:
     """Return the newest record of a job by its raw job id (ids recycle, and a requeue makes a new record)."""
     actor = actor_of(request)
-    found = _visible(actor).filter(cluster__in=Cluster.objects.named(cluster), raw_id=raw_id)
-    job = found.order_by("-submit").first() if 0 <= raw_id < 2**63 else None
+    job = newest_by_raw_id(actor, cluster, raw_id)
     if job is None:
         raise NotFound(
             "There is no such job that you may see.", code="job_unknown",
             remedy="Jobs show up as soon as the cluster's reader has seen them; an agent sees its owner's.",
         )  # fmt: skip
     return show_job(job, actor)
-
-
-def _visible(actor: Actor) -> JobQuerySet:
-    return Job.objects.visible_to(actor).select_related("cluster", "cluster_user", "account", "lab")
 
 
 def _read_cursor(text: str) -> tuple[datetime, int]:

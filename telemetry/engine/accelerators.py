@@ -58,7 +58,6 @@ ACCELERATORS: Final = (
     Accelerator("amd-mi250x-gcd-64gb", "MI250X, one of its two GPUs", "amd", ("mi250x",), 64, 191.5),
     Accelerator("amd-mi300x-192gb", "MI300X 192 GB", "amd", ("mi300x",), 192, 1307.4),
 )  # fmt: skip
-BY_SLUG: Final = {one.slug: one for one in ACCELERATORS}
 
 
 def identify(name: str, memory_bytes: int | None = None) -> Accelerator | None:

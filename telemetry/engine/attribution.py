@@ -2,25 +2,37 @@
 
 The evidence is *declared sessions*: a harness said when it worked on a host for a login name, or a person's
 shell was recorded. A job belongs to the session of the same cluster and user that covers its submit time.
+A collector also sees *submissions*: an sbatch, srun or salloc that a session started.
+The controller itself may have labelled a job with the harness whose environment it was submitted from.
 The rules, in order:
 
-1. Agent sessions cover it: the actor is an agent. An interactive session at the same time makes that less
+0. The controller labelled it: the actor is an agent, of that harness; the session is the one of the rules below, where
+   that is of the same harness. Where those below name a person, less sure: what a shell was once started from stays in
+   its environment.
+1. A submission was seen within seconds of the job's submit: its session answers, whatever else is open. Where those of
+   several sessions were, the last one answers, less sure.
+2. Agent sessions cover it: the actor is an agent. An interactive session at the same time makes that less
    sure, but a person at the terminal of an agent's account is not a denial.
-2. Several agent sessions: the one that started last answers (an outer session usually starts an inner one),
+3. Several agent sessions: the one that started last answers (an outer session usually starts an inner one),
    less sure. The harness is named only when all of them name the same one, else it is "".
-3. Only interactive sessions: the actor is a human; the one that started last is named.
-4. None: unknown. Never a guess from the absence of evidence.
+4. Only interactive sessions: the actor is a human; the one that started last is named.
+5. None: unknown. Never a guess from the absence of evidence.
 
 Confidences are ordinal ("which answer to trust more"), not measured probabilities.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 Actor: TypeAlias = Literal["agent", "human", "unknown"]
 Kind: TypeAlias = Literal["agent", "interactive"]
 
+METHOD_LABELLED: Final = "environment_label"
+METHOD_LABELLED_DOUBTED: Final = "environment_label_against_session"
+METHOD_OBSERVED: Final = "observed"
+METHOD_OBSERVED_SEVERAL: Final = "observed_several"
 METHOD_DECLARED: Final = "declared_session"
 METHOD_DECLARED_SHARED: Final = "declared_session_with_interactive"
 METHOD_DECLARED_SEVERAL: Final = "declared_sessions_overlapping"
@@ -28,6 +40,10 @@ METHOD_INTERACTIVE: Final = "interactive_session"
 METHOD_NONE: Final = "none"
 
 CONFIDENCE: Final = {
+    METHOD_LABELLED: 0.98,
+    METHOD_LABELLED_DOUBTED: 0.75,
+    METHOD_OBSERVED: 0.97,
+    METHOD_OBSERVED_SEVERAL: 0.85,
     METHOD_DECLARED: 0.95,
     METHOD_DECLARED_SHARED: 0.7,
     METHOD_DECLARED_SEVERAL: 0.8,
@@ -37,6 +53,8 @@ CONFIDENCE: Final = {
 # Clocks of login nodes and of the controller differ a little; a submit that near to a session's edge is
 # inside.
 CLOCK_SLACK_S: Final = 2
+# So long after its command started the controller may have taken a job: one under load lets sbatch(1) wait.
+OBSERVED_S: Final = 5
 
 
 class Session(NamedTuple):
@@ -57,8 +75,19 @@ class Session(NamedTuple):
         return self.end_s is None or moment_s <= self.end_s + CLOCK_SLACK_S
 
 
+class Submission(NamedTuple):
+    """A submission that a collector saw start under a session (UTC epoch seconds)."""
+
+    session: Session
+    at_s: int
+
+    def is_of(self, submit_s: int) -> bool:
+        """Say whether a job submitted then may have come from it."""
+        return self.at_s - CLOCK_SLACK_S <= submit_s <= self.at_s + OBSERVED_S
+
+
 class Attribution(NamedTuple):
-    """The answer for one job; `evidence` are the ids of all sessions that covered its submit, in order."""
+    """The answer for one job; `evidence` are the ids of all sessions that covered or submitted it, in order."""
 
     actor: Actor
     harness: str
@@ -71,13 +100,10 @@ class Attribution(NamedTuple):
 UNKNOWN: Final = Attribution("unknown", "", None, METHOD_NONE, CONFIDENCE[METHOD_NONE], ())
 
 
-def attribute(sessions: Iterable[Session], *, user: str, submit_s: int) -> Attribution:
-    """Attribute one job from the sessions of its cluster; those of other users and times are passed over."""
-    return _judge([s for s in sessions if s.user == user and s.covers(submit_s)])
-
-
-def _judge(covering: Sequence[Session]) -> Attribution:
-    """Apply the rules of this module to the sessions that cover a submit, in whatever order they come."""
+def _judge(covering: Sequence[Session], seen: Sequence[Submission] = ()) -> Attribution:
+    """Apply the rules of this module to what covers a submit, in whatever order it comes."""
+    if seen:
+        return _judge_seen(covering, seen)
     if not covering:
         return UNKNOWN
     agents = [session for session in covering if session.kind == "agent"]
@@ -92,6 +118,27 @@ def _judge(covering: Sequence[Session]) -> Attribution:
         confidence=CONFIDENCE[method],
         evidence=tuple(sorted(session.session_id for session in covering)),
     )
+
+
+def _judge_seen(covering: Sequence[Session], seen: Sequence[Submission]) -> Attribution:
+    last = max(seen, key=lambda each: (each.at_s, each.session.start_s, each.session.session_id)).session
+    sessions = {each.session.session_id for each in seen}
+    method = METHOD_OBSERVED if len(sessions) == 1 else METHOD_OBSERVED_SEVERAL
+    return Attribution(
+        actor="agent" if last.kind == "agent" else "human",
+        harness=last.harness,
+        session_id=last.session_id,
+        method=method,
+        confidence=CONFIDENCE[method],
+        evidence=tuple(sorted(sessions | {session.session_id for session in covering})),
+    )
+
+
+def labelled(found: Attribution, harness: str) -> Attribution:
+    """Return the answer for a job that the controller labelled with a harness, where the sessions say `found`."""
+    method = METHOD_LABELLED_DOUBTED if found.actor == "human" else METHOD_LABELLED
+    session_id = found.session_id if found.harness == harness else None
+    return Attribution("agent", harness, session_id, method, CONFIDENCE[method], found.evidence)
 
 
 def _method(agents: int, covering: int) -> str:
@@ -118,18 +165,24 @@ class Matcher:
     time stops where nothing before can reach it, so that a job costs O(log n + sessions looked at).
     """
 
-    __slots__ = ("_by_user",)
+    __slots__ = ("_by_user", "_seen")
 
-    def __init__(self, sessions: Iterable[Session]) -> None:
+    def __init__(self, sessions: Iterable[Session], submissions: Iterable[Submission] = ()) -> None:
         by_user: dict[str, list[Session]] = {}
         for session in sessions:
             by_user.setdefault(session.user, []).append(session)
         self._by_user = {user: _index(found) for user, found in by_user.items()}
+        self._seen: dict[str, list[Submission]] = {}
+        for each in sorted(submissions, key=_AT):
+            self._seen.setdefault(each.session.user, []).append(each)
 
     def attribute(self, *, user: str, submit_s: int) -> Attribution:
-        """Attribute one job; the same answer as `attribute` over all sessions."""
+        """Attribute one job from what its user's sessions and submissions say of its submit."""
+        return _judge(self._covering(user, submit_s), self._near(user, submit_s))
+
+    def _covering(self, user: str, submit_s: int) -> list[Session]:
         if user not in self._by_user:
-            return UNKNOWN
+            return []
         starts, latest_end, sessions = self._by_user[user]
         covering = []
         i = bisect_right(starts, submit_s + CLOCK_SLACK_S) - 1
@@ -137,20 +190,30 @@ class Matcher:
             if sessions[i].covers(submit_s):
                 covering.append(sessions[i])
             i -= 1
-        return _judge(covering)
+        return covering
+
+    def _near(self, user: str, submit_s: int) -> list[Submission]:
+        seen = self._seen.get(user, [])
+        first = bisect_left(seen, submit_s - OBSERVED_S, key=_AT)
+        return seen[first : bisect_right(seen, submit_s + CLOCK_SLACK_S, key=_AT)]
 
     def spans(self) -> Iterator[Span]:
         """Yield the spans of each user in their order, cut at the edges of sessions: for many jobs at once.
 
-        Before the first one nobody knows; else the last one at or before a submit has the answer of `attribute`.
+        Around a submission that was seen there is a span of its own. Before the first one nobody knows; else the last
+        one at or before a submit has the answer of `attribute`.
         """
-        for user, (_, _, sessions) in self._by_user.items():
-            starts = {session.start_s - CLOCK_SLACK_S for session in sessions}
-            ends = {session.end_s + CLOCK_SLACK_S + 1 for session in sessions if session.end_s is not None}
-            for moment_s in sorted(starts | ends):
+        for user in self._by_user.keys() | self._seen.keys():
+            sessions = self._by_user[user][2] if user in self._by_user else []
+            edges = {session.start_s - CLOCK_SLACK_S for session in sessions}
+            edges |= {session.end_s + CLOCK_SLACK_S + 1 for session in sessions if session.end_s is not None}
+            for each in self._seen.get(user, []):
+                edges |= {each.at_s - CLOCK_SLACK_S, each.at_s + OBSERVED_S + 1}
+            for moment_s in sorted(edges):
                 yield Span(user, moment_s, self.attribute(user=user, submit_s=moment_s))
 
 
+_AT: Final = attrgetter("at_s")
 _Index: TypeAlias = tuple[list[int], list[float], list[Session]]
 
 

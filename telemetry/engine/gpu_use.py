@@ -94,11 +94,6 @@ def classify(compute_percent: float, memory_percent: float) -> Quadrant:
     return Quadrant.MEMORY if memory_percent >= HEAVY_PERCENT else Quadrant.LOW
 
 
-def stranded(hours: float, used_percent: float) -> float:
-    """Return the part of some GPU-hours that was allocated and needed by nothing."""
-    return hours * (1 - min(100.0, used_percent) / 100)
-
-
 def sum_up(readings: Sequence[GpuReading]) -> JobUse:
     """Take the GPUs of one job together. Errors: ValueError without any."""
     number = len(readings)

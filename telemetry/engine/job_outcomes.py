@@ -24,6 +24,6 @@ def wait() -> pl.Expr:
 
 
 def bucket(value: pl.Expr) -> pl.Expr:
-    """Return the bucket of `usage.histogram_bucket`: of an upper edge, its own."""
+    """Return the bucket of a run or wait in seconds: 0 for 0 s, i for (edge[i-1], edge[i]], the last for more."""
     edges = pl.lit(pl.Series(RUNTIME_EDGES_S, dtype=pl.Int64))
     return edges.search_sorted(value, side="left").cast(pl.Int64).alias("bucket")

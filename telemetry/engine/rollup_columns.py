@@ -2,7 +2,7 @@
 
 Spans are half-open [lo, hi) in UTC epoch seconds. Of a job that ran from `start` to `usage_end`, the elapsed time due
 at an instant t is `elapsed_s * (t - start) // (usage_end - start)`; a period's piece is the difference of two such
-dues, so that the pieces of any cut sum to the elapsed time exactly (as `telemetry.engine.usage.prorate` does it).
+dues, so that the pieces of any cut sum to the elapsed time exactly.
 """
 
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from telemetry.engine import usage
+from telemetry.engine.job_outcomes import bucket
 from telemetry.engine.packed import pack_frame, unpack_frame
 from telemetry.engine.slurm.values import FAILED_STATES
 from telemetry.engine.tallies import How, Tally
@@ -153,9 +154,7 @@ def _due(instant: pl.Expr) -> pl.Expr:
 def _runtimes(ended: pl.DataFrame) -> pl.DataFrame:
     """Count ended jobs by `day`, `key` and `bucket` of their run time: `jobs`."""
     ran = ended.filter(pl.col("start").is_not_null())
-    edges = pl.Series(usage.RUNTIME_EDGES_S, dtype=_INT)
-    bucket = edges.search_sorted(ran["elapsed_s"], side="left").cast(_INT).alias("bucket")
-    return ran.with_columns(bucket).group_by("day", "key", "bucket").agg(pl.col("array_tasks").sum().alias("jobs"))
+    return ran.group_by("day", "key", bucket(pl.col("elapsed_s"))).agg(pl.col("array_tasks").sum().alias("jobs"))
 
 
 def _ended_sums(ended: pl.DataFrame) -> pl.DataFrame:

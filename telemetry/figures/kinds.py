@@ -6,12 +6,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from telemetry.engine.report_content import Column, Number
 from telemetry.selectors import Scope
 
 if TYPE_CHECKING:
     from telemetry.figures.readings import Readings
 
-Number = int | float
+__all__ = ["Column", "Figure", "Measured", "Number", "Row", "Section", "Unit", "drill_query"]
 
 
 class Unit(StrEnum):
@@ -40,16 +41,6 @@ class Section(StrEnum):
     STORAGE = "Files and sessions"
     MEMORY = "What is learned and what is repeated"
     SECURITY = "Unsafe actions, fetched content and secrets"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One number of every row. `adds_up` where the rows sum to the figure's whole."""
-
-    key: str
-    title: str
-    unit: Unit
-    adds_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from principals.engine.harnesses import harness_name
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
 from telemetry.figures.readings import Readings
 from telemetry.models import Actor
@@ -23,6 +24,12 @@ MEASURES: dict[str, tuple[str, Unit, str, int]] = {
 LABELS = {Actor.AGENT: "Agents", Actor.HUMAN: "People", Actor.UNKNOWN: "Not attributed"}
 _BY = {Definition.ACCOUNT: "by account", Definition.JOB: "by job"}
 SUPPRESSED = f"Rows about fewer than {MIN_PEOPLE} people are added to the rest."
+OTHER_HARNESSES = "Agents, all other harnesses"
+
+
+def harness_row(slug: str) -> tuple[str, str]:
+    """Return key and label of a harness's row among agents' rows; "" is of agents whose harness is not known."""
+    return f"harness-{slug or 'unknown'}", f"Agents, {harness_name(slug) if slug else 'harness not known'}"
 
 
 def sentence_case(words: str) -> str:

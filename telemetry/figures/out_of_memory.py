@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from principals.engine.harnesses import harness_name
 from telemetry.engine import iteration
 from telemetry.figures.behaviour import BY_JOB
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
-from telemetry.figures.load import LABELS, SUPPRESSED
+from telemetry.figures.load import LABELS, OTHER_HARNESSES, SUPPRESSED, harness_row
 from telemetry.figures.readings import Readings
 from telemetry.models import Actor
 from telemetry.selectors import ratio
@@ -77,8 +76,7 @@ def _harnesses(found: Sequence["MemoryAgain"]) -> tuple[list[_Group], bool]:
     """Part agents' jobs by harness, those of fewer than five people together; say whether there are such."""
     groups = [
         _Group(
-            f"harness-{name or 'unknown'}", f"Agents, {harness_name(name) if name else 'harness not known'}",
-            tuple(one for one in found if one.harness == name),
+            *harness_row(name), tuple(one for one in found if one.harness == name),
             {"actor": Actor.AGENT.value, "harness": name} | _STATE if name else None,
         )
         for name in sorted({one.harness for one in found})
@@ -87,7 +85,7 @@ def _harnesses(found: Sequence["MemoryAgain"]) -> tuple[list[_Group], bool]:
     shown, rest = withhold(by_people, limit=len(groups), people_in=_people)
     if rest:
         members = tuple(one for group in rest for one in group.members)
-        shown.append(_Group("harness-others", "Agents, all other harnesses", members, None))
+        shown.append(_Group("harness-others", OTHER_HARNESSES, members, None))
     return shown, bool(rest)
 
 

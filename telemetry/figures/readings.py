@@ -6,8 +6,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from telemetry import selectors
+from telemetry.models import DataGeneration
 from telemetry.selectors import Definition, Scope
-from telemetry.selectors.generations import generation_of
+from telemetry.selectors.commands import Commands, commands
 from telemetry.selectors.scheduler import Asking, asking
 
 if TYPE_CHECKING:
@@ -72,7 +73,11 @@ class Readings:
 
     @cached_property
     def asking(self) -> list[Asking]:
-        return asking(self.scope)
+        return asking(self.scope, loads=self.loads)
+
+    @cached_property
+    def commands(self) -> Commands:
+        return commands(self.scope)
 
     @cached_property
     def gpus(self) -> selectors.GpuSplit:
@@ -112,7 +117,7 @@ class Kept:
             return Readings(scope)
         asked = (scope.actor.ref.kind, scope.actor.ref.id, scope.cluster.pk, scope.period)
         # Before anything is read: what changes meanwhile is read, and kept under the older number.
-        generation, now = generation_of(scope.cluster), time.monotonic()
+        generation, now = DataGeneration.objects.of(scope.cluster), time.monotonic()
         with self._lock:
             known = self._found.pop(asked, None)
             if known is None or known[0] != generation or now - known[1] > KEPT_S:

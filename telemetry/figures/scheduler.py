@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from principals.engine.harnesses import harness_name
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
-from telemetry.figures.load import LABELS, SUPPRESSED
+from telemetry.figures.load import LABELS, OTHER_HARNESSES, SUPPRESSED, harness_row
 from telemetry.figures.readings import Readings
 from telemetry.models import Actor
 from telemetry.selectors import ratio
@@ -50,15 +49,12 @@ def _per_job(readings: Readings) -> Measured:
     groups = [_of(actor, found) for actor in Actor]
     names = sorted({one.harness for one in found if one.actor == Actor.AGENT})
     harnesses = [
-        _Group(
-            f"harness-{name or 'unknown'}", f"Agents, {harness_name(name) if name else 'harness not known'}",
-            tuple(one for one in found if one.actor == Actor.AGENT and one.harness == name),
-        )
+        _Group(*harness_row(name), tuple(one for one in found if one.actor == Actor.AGENT and one.harness == name))
         for name in names
-    ]  # fmt: skip
-    shown = _parted(harnesses, "harness-others", "Agents, all other harnesses")
+    ]
+    shown = _parted(harnesses, "harness-others", OTHER_HARNESSES)
     # Harnesses part the agents' row: only the rows of actors add up.
-    return _measured([*groups, *shown], f"{Actor.AGENT.value}", found)
+    return _measured([*groups, *shown], Actor.AGENT.value, found)
 
 
 def _by_volume(readings: Readings) -> Measured:
@@ -101,6 +97,10 @@ def _hidden(group: _Group) -> Row:
 
 
 def _unknown(found: Sequence[Asking]) -> float | None:
+    """Return the share of calls that is not attributed; None where a row of few people could be had from it."""
+    groups = [_of(actor, found) for actor in Actor]
+    if not all(enough(group.people) for group in groups):
+        return None
     unknown = sum(one.calls for one in found if one.actor == Actor.UNKNOWN)
     return ratio(unknown, sum(one.calls for one in found))
 

@@ -1,4 +1,4 @@
-"""What commands read: a file by its name, or standard input as `-`."""
+"""What commands are given: a file by its name, or standard input as `-`; a cluster by its name."""
 
 import contextlib
 import sys
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from django.core.management.base import CommandError
+
+from principals.models import Cluster
 
 STDIN: Final = "-"
 
@@ -28,3 +30,12 @@ def open_input(name: str) -> Iterator[BinaryIO]:
         except OSError as error:
             raise CommandError(f"{name} cannot be read: {error.strerror}.") from error
         yield stream
+
+
+def find_cluster(name: str) -> Cluster:
+    """Return the cluster of that name, in any case. Errors: `CommandError` with the names that there are."""
+    cluster = Cluster.objects.named(name).first()
+    if cluster is None:
+        known = ", ".join(Cluster.objects.values_list("name", flat=True)) or "none"
+        raise CommandError(f"There is no cluster {name!r}; known: {known}.")
+    return cluster

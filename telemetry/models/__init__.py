@@ -1,5 +1,14 @@
 """Rows of `telemetry`: jobs and their GPUs, what was ingested and how, and the rollups that figures are made of."""
 
+from telemetry.models.activity import (
+    ActivityDay,
+    ActivityDirty,
+    ActivityMinute,
+    ActivitySubmission,
+    ExperimentLoop,
+    PollingLoop,
+)
+from telemetry.models.collectors import BaselineStudy, CollectorReport
 from telemetry.models.gpu import JobGpu, JobGpuUse
 from telemetry.models.gpu_rollups import RollupGpu, RollupGpuDirty
 from telemetry.models.ingest import (
@@ -23,8 +32,15 @@ from telemetry.models.rollups import (
 )
 
 __all__ = [
+    "ActivityDay",
+    "ActivityDirty",
+    "ActivityMinute",
+    "ActivitySubmission",
     "Actor",
+    "BaselineStudy",
+    "CollectorReport",
     "DataGeneration",
+    "ExperimentLoop",
     "IngestBatch",
     "IngestGap",
     "IngestPayload",
@@ -37,6 +53,7 @@ __all__ = [
     "Node",
     "Partition",
     "PendingAttribution",
+    "PollingLoop",
     "Qos",
     "QuarantinedRow",
     "RollupDay",

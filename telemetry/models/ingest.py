@@ -38,6 +38,7 @@ class IngestBatch(models.Model):
         SESSIONS = "sessions", "Sessions"
         FINDINGS = "findings", "Findings"
         GPU = "gpu", "GPU use"
+        ACTIVITY = "activity", "Login-node activity"
 
     class State(models.TextChoices):
         QUEUED = "queued", "Queued"

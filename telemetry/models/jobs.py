@@ -1,6 +1,5 @@
 """Jobs as Slurm accounts for them, with who is taken to have submitted them."""
 
-from datetime import datetime
 from typing import Final, Self
 
 from django.db import models
@@ -66,10 +65,6 @@ class JobQuerySet(models.QuerySet["Job"]):
     def active(self) -> Self:
         """Those that Slurm still holds in its queue."""
         return self.filter(end=None)
-
-    def live(self, *, since: datetime) -> Self:
-        """Those in the queue, and those that changed since an instant."""
-        return self.filter(Q(end=None) | Q(changed__gte=since))
 
 
 class Job(models.Model):

@@ -7,7 +7,7 @@ of each key of each row is most of what PostgreSQL does meanwhile.
 from typing import Any, Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from portal.core.fields import EpochField
 from principals.actors import Actor as Principal
@@ -187,11 +187,28 @@ class RollupDirty(models.Model):
         return f"{self.day} {self.cluster_user_id}"
 
 
+class DataGenerationManager(models.Manager["DataGeneration"]):
+    """The generations of clusters' data."""
+
+    def of(self, cluster: Cluster) -> int:
+        """Return the generation of a cluster's data; 0 before there are any."""
+        return self.filter(cluster=cluster).values_list("number", flat=True).first() or 0
+
+    def start(self, cluster: Cluster) -> None:
+        """Begin the next one, in the transaction that changes the data, behind all else: others wait for its row."""
+        ours = self.filter(cluster=cluster)
+        if not ours.update(number=F("number") + 1):
+            self.get_or_create(cluster=cluster)
+            ours.update(number=F("number") + 1)
+
+
 class DataGeneration(models.Model):
     """How often the data of a cluster changed that reports are made from: rollups, sessions, readings of GPUs."""
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="+")
     number = models.BigIntegerField(default=0)
+
+    objects = DataGenerationManager()
 
     def __str__(self) -> str:
         return f"{self.cluster_id}: {self.number}"

@@ -1,7 +1,7 @@
 """Reads of `telemetry` that span models: sums over rollups, scoped by who asks, a cluster and a period."""
 
 from telemetry.selectors.agents import AgentLoad, by_agent
-from telemetry.selectors.cells import MIN_PEOPLE, REASON
+from telemetry.selectors.cells import MIN_PEOPLE
 from telemetry.selectors.gpu import (
     GpuGroup,
     GpuGroups,
@@ -38,7 +38,6 @@ from telemetry.selectors.totals import Totals, daily_totals, ratio, totals
 __all__ = [
     "MIN_PEOPLE",
     "MOST_COUNTED",
-    "REASON",
     "AgentLoad",
     "DayLoad",
     "Definition",

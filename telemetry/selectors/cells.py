@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 MIN_PEOPLE = 5
-REASON = f"Fewer than {MIN_PEOPLE} people: shown only in the rest."
 
 
 class Cell(Protocol):

@@ -145,6 +145,7 @@ def find_by_id(actor: Principal, text: str, *, limit: int = 10) -> list[Job]:
 
 
 def newest_by_raw_id(actor: Principal, cluster: str, raw_id: int) -> Job | None:
-    """Return the newest visible record of a raw job id."""
-    visible = Job.objects.visible_to(actor).filter(cluster__in=Cluster.objects.named(cluster), raw_id=raw_id)
-    return visible.order_by("-submit").first() if 0 <= raw_id < 2**63 else None
+    """Return the newest visible record of a raw job id; ids recycle, and a requeue makes another record."""
+    visible = Job.objects.visible_to(actor).select_related("cluster", "cluster_user", "account", "lab")
+    found = visible.filter(cluster__in=Cluster.objects.named(cluster), raw_id=raw_id)
+    return found.order_by("-submit").first() if 0 <= raw_id < 2**63 else None

@@ -2,7 +2,7 @@
 
 Spans are half-open [lo, hi) in UTC epoch seconds. Of a job that ran from `start` to `usage_end`, the elapsed time due
 at an instant t is `elapsed_s * (t - start) // (usage_end - start)`; a span's part is the difference of two such dues,
-so that the parts of any cut sum to the elapsed time exactly (as `telemetry.engine.usage.prorate` does it).
+so that the parts of any cut sum to the elapsed time exactly.
 """
 
 from __future__ import annotations

@@ -69,8 +69,8 @@ class Asking:
     submissions: int
 
 
-def asking(scope: Scope) -> list[Asking]:
-    """Return each login name that asked or submitted; four queries. A login name with agents is an agent's.
+def asking(scope: Scope, *, loads: Loads | None = None) -> list[Asking]:
+    """Return each login name that asked or submitted; three queries beside its loads. One with agents is an agent's.
 
     Empty where no day of the period has counts.
     """
@@ -83,7 +83,7 @@ def asking(scope: Scope) -> list[Asking]:
     calls = Counter(dict(counts.values_list("cluster_user").annotate(Sum("calls")).order_by()))
     rows = scope.attributed(Definition.ACCOUNT).filter(day__in=days)
     jobs = list(rows.values_list("cluster_user", "who").annotate(Sum("submissions")).order_by())
-    harnesses = Loads(scope).main_harnesses
+    harnesses = (loads or Loads(scope)).main_harnesses
     found = [Asking(who, harnesses.get(user, ""), calls.pop(user, 0), jobs) for user, who, jobs in jobs]
     # Who only asked has no job to be told by.
     return found + [Asking(Actor.UNKNOWN, "", asked, 0) for asked in calls.values()]

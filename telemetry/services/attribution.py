@@ -1,7 +1,7 @@
 """Who submitted each job, from the sessions that are known: the same answer whichever arrives first."""
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,9 +11,19 @@ from django.db.models import Q
 from portal.core import audit, clock, leases
 from portal.core.actors import SYSTEM
 from principals.models import AgentSession, Cluster
-from telemetry.engine.attribution import CLOCK_SLACK_S, UNKNOWN, Attribution, Kind, Matcher, Session
+from telemetry.engine.attribution import (
+    CLOCK_SLACK_S,
+    OBSERVED_S,
+    Attribution,
+    Kind,
+    Matcher,
+    Session,
+    Submission,
+    labelled,
+)
+from telemetry.engine.labels import labelled_harness
 from telemetry.engine.touched import Footprint, as_date, touched_days
-from telemetry.models import Job, PendingAttribution
+from telemetry.models import ActivitySubmission, Job, PendingAttribution
 from telemetry.services import rollups
 
 OWN_CAMPAIGN = "campaign"  # the key in `Job.extra` under which a job keeps the label it came with
@@ -32,25 +42,38 @@ class Window:
 
 
 class Attributor:
-    """Attributes jobs of some users, submitted within some time, from sessions loaded in one query."""
+    """Attributes jobs of some users, submitted within some time, from what is loaded in two queries."""
 
     def __init__(self, cluster: Cluster, user_ids: Collection[int], first_s: int, last_s: int | None) -> None:
         found = AgentSession.objects.filter(cluster=cluster)
+        seen = ActivitySubmission.objects.filter(session__cluster=cluster, at__gte=first_s - OBSERVED_S)
         if len(user_ids) <= _USERS_NAMED:
             found = found.filter(cluster_user_id__in=user_ids)
+            seen = seen.filter(session__cluster_user_id__in=user_ids)
         found = found.filter(Q(ended=None) | Q(ended__gte=first_s - CLOCK_SLACK_S))
         if last_s is not None:
             found = found.filter(started__lte=last_s + CLOCK_SLACK_S)
+            seen = seen.filter(at__lte=last_s + CLOCK_SLACK_S)
         rows = list(found.order_by("id").values_list(*_SESSION))
-        self._campaigns: dict[int, str] = {row[0]: row[-1] for row in rows if row[-1]}
-        self._matcher = Matcher(_session_of(*row[:-1]) for row in rows)
+        submissions = list(seen.values_list("at", *(f"session__{name}" for name in _SESSION)))
+        labelled = (*rows, *(row for _, *row in submissions))
+        self._campaigns: dict[int, str] = {row[0]: row[-1] for row in labelled if row[-1]}
+        self._matcher = Matcher(
+            (_session_of(*row[:-1]) for row in rows),
+            (Submission(_session_of(*row[:-1]), int(at.timestamp())) for at, *row in submissions),
+        )
 
-    def attribute(self, user_id: int, submit_s: int, own_campaign: str) -> tuple[Attribution, str]:
-        """Return who submitted a job, and its campaign: its own label, else that of the session it came from."""
+    def attribute(
+        self, user_id: int, submit_s: int, *, campaign: str, extra: Mapping[str, str]
+    ) -> tuple[Attribution, str]:
+        """Return who submitted a job, and its campaign: its own label, else that of the session it came from.
+
+        `extra`: its columns without a place, of which one may hold the controller's label.
+        """
         found = self._matcher.attribute(user=str(user_id), submit_s=submit_s)
-        if found is UNKNOWN or own_campaign or found.session_id is None:
-            return found, own_campaign
-        return found, self._campaigns.get(found.session_id, "")
+        if harness := labelled_harness(extra):
+            found = labelled(found, harness)
+        return found, campaign or self._campaigns.get(found.session_id or 0, "")
 
     def spans(self) -> Iterator[tuple[int, int, Attribution, str]]:
         """Yield (user id, first second, who submitted from then on, the session's campaign): see `Matcher`."""
@@ -168,7 +191,9 @@ def _reattribute_rows(cluster: Cluster, user_id: int, rows: Sequence[Job]) -> in
     attributor = Attributor(cluster, [user_id], min(submits), max(submits))
     updates, pairs, now_s = [], set[tuple[int, int]](), clock.now_s()
     for job, submit_s in zip(rows, submits, strict=True):
-        found, campaign = attributor.attribute(user_id, submit_s, str(job.extra.get(OWN_CAMPAIGN, "")))
+        found, campaign = attributor.attribute(
+            user_id, submit_s, campaign=str(job.extra.get(OWN_CAMPAIGN, "")), extra=job.extra
+        )
         new = (found.actor, found.harness, found.method, found.confidence, found.session_id, campaign)
         old = (job.actor, job.harness, job.actor_method, job.actor_confidence, job.session_id, job.campaign)
         if new == old:

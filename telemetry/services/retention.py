@@ -1,12 +1,27 @@
-"""What telemetry keeps for a while only: rows set aside, bodies that nobody will read again."""
+"""What telemetry keeps for a while only: rows set aside, bodies that nobody will read again, what login nodes told."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any, Final
 
 from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
 
 from portal.core import clock
-from telemetry.models import IngestBatch, IngestGap, IngestPayload, JobGpu, QuarantinedRow
+from principals.models import AgentSession
+from telemetry.models import (
+    ActivityDay,
+    ActivityMinute,
+    ActivitySubmission,
+    CollectorReport,
+    ExperimentLoop,
+    IngestBatch,
+    IngestGap,
+    IngestPayload,
+    JobGpu,
+    PollingLoop,
+    QuarantinedRow,
+)
+from telemetry.services.activity.days import oldest_day_kept
 from telemetry.services.ingest import withdraw_mistyped
 
 QUARANTINE_KEPT: Final = timedelta(days=30)
@@ -14,13 +29,18 @@ QUARANTINE_KEPT: Final = timedelta(days=30)
 PAYLOAD_KEPT: Final = timedelta(days=7)
 GPU_WAITS: Final = timedelta(days=30)  # a reading whose job nobody ever told of
 GAPS_KEPT: Final = timedelta(days=90)
+REPORTS_KEPT: Final = timedelta(days=30)  # of collectors, as long as the minutes that they gathered
+SESSIONS_KEPT: Final = timedelta(days=400)  # that a collector saw, with their submissions and loops: a year and a month
+DAYS_KEPT: Final = timedelta(days=3 * 365)
+_MANY: Final = 1000  # small rows a transaction
 _CHUNK: Final = 50  # a piece of a body is up to a megabyte, and SQLite has one writer
 
 
 def prune() -> dict[str, int]:
     """Delete quarantined rows, left bodies, readings without a job, gaps and clusters that never were, past their time.
 
-    Return how many. Counts of batches stay.
+    And what login nodes told: minutes first, then sessions with what they submitted, their daily sums last. Return how
+    many. Counts of batches stay.
     """
     now = clock.now()
     ended = (IngestBatch.State.DONE, IngestBatch.State.FAILED)
@@ -32,11 +52,28 @@ def prune() -> dict[str, int]:
         "gpu_readings": _delete(JobGpu.objects.filter(job__isnull=True, received__lt=now - GPU_WAITS)),
         "gaps": _delete(IngestGap.objects.filter(until__lt=now - GAPS_KEPT)),
         "clusters": withdraw_mistyped(),
+    } | _prune_activity(now)
+
+
+def _prune_activity(now: datetime) -> dict[str, int]:
+    midnight = datetime.combine(oldest_day_kept(), time(), UTC)  # whole days: of a part nothing could be added up
+    before = now - SESSIONS_KEPT
+    sessions = AgentSession.objects.exclude(process="").alias(over=Coalesce("ended", "last_seen", "started"))
+    return {
+        "minutes": _delete(ActivityMinute.objects.filter(minute__lt=midnight), _MANY),
+        "reports": _delete(CollectorReport.objects.filter(until__lt=now - REPORTS_KEPT), _MANY),
+        "submissions": _delete(ActivitySubmission.objects.filter(at__lt=before), _MANY),
+        "polling_loops": _delete(PollingLoop.objects.filter(last__lt=before), _MANY),
+        "experiment_loops": _delete(ExperimentLoop.objects.filter(again__lt=before), _MANY),
+        "sessions": _delete(sessions.filter(over__lt=before)),
+        "activity_days": _delete(ActivityDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
     }
 
 
-def _delete(rows: QuerySet[Any]) -> int:
+def _delete(rows: QuerySet[Any], chunk: int = _CHUNK) -> int:
+    """Delete rows some at a time; return how many there were, what goes with them not counted."""
     total = 0
-    while ids := list(rows.order_by("pk").values_list("pk", flat=True)[:_CHUNK]):
-        total += rows.model._default_manager.filter(pk__in=ids).delete()[0]
+    while ids := list(rows.order_by("pk").values_list("pk", flat=True)[:chunk]):
+        rows.model._default_manager.filter(pk__in=ids).delete()
+        total += len(ids)
     return total

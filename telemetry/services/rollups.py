@@ -1,8 +1,7 @@
-"""Rollups: which are out of date, and recomputing them. Never incremented.
+"""Rollups by user and day, by hour, of run times: recomputed, never incremented.
 
 Whoever changes a job marks the (UTC day, login name) pairs it touches, under its old and its new values, in the same
-transaction. The refresher reads marks, then jobs, and computes without a lock; in one transaction it then writes the
-rollups and deletes those marks that still are as it read them, so that a change it could not see leaves a mark.
+transaction.
 """
 
 import time
@@ -15,63 +14,36 @@ from typing import TYPE_CHECKING, Any
 from django.db import connection, transaction
 from django.db.models import Model, QuerySet
 
-from portal.core import leases, stopping
+from portal.core import stopping
 from principals.models import Cluster
 from telemetry.engine.usage import DAY_S
-from telemetry.models import RollupDay, RollupDirty, RollupHistogram, RollupHour, RollupUser
+from telemetry.models import DataGeneration, RollupDay, RollupDirty, RollupHistogram, RollupHour, RollupUser
 from telemetry.services import gpu_rollups, job_indexes
-from telemetry.services.generations import start_generation
+from telemetry.services.marks import Marks
 
 if TYPE_CHECKING:
     import polars as pl
 
-LEASE_S = 30  # taken anew for each part; short, so that a refresher that was killed holds nobody up for long
 # So many users and days are written at once, to keep SQLite's write lock within 250 ms (`make bench` measures it);
 # for each part the jobs of its days are read anew.
 MARKS_A_PART = {"sqlite": 600, "postgresql": 20_000}
 JOBS_A_PART = 20_000  # so many jobs are read at once, where a single day has not more
 DAYS_A_PART = 64
 REFRESH_LIMIT = 20_000
-# A chunk of an ingest marks some thousand pairs: `bulk_create` would cost more than the jobs themselves.
-_MARK = "INSERT INTO telemetry_rollupdirty (cluster_id, day, cluster_user_id, stamp) "
-_AGAIN = " ON CONFLICT (cluster_id, day, cluster_user_id) DO UPDATE SET stamp = telemetry_rollupdirty.stamp + 1"
+_MARKS = Marks(RollupDirty, lease="rollups", columns={"day": "date", "cluster_user_id": "bigint"})
 
 
 def mark_dirty(cluster: Cluster, pairs: Iterable[tuple[date, int]]) -> int:
-    """Mark (UTC day, ClusterUser id) pairs for recomputation, in the caller's transaction; return how many.
-
-    A mark that stands already gets another stamp, and its row stays locked until the caller commits: a refresher that
-    runs meanwhile cannot take the mark away without having seen the change. Sorted, against deadlocks.
-    """
-    marks = sorted(set(pairs))
-    if not marks:
-        return 0
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":  # all at once: a statement a mark costs several times as much
-            select = "SELECT %s, day, id, 0 FROM unnest(%s::date[], %s::bigint[]) AS marks (day, id)"
-            cursor.execute(f"{_MARK}{select}{_AGAIN}", [cluster.pk, *map(list, zip(*marks, strict=True))])
-        else:
-            rows = [(cluster.pk, day, user_id) for day, user_id in marks]
-            cursor.executemany(f"{_MARK}VALUES (%s, %s, %s, 0){_AGAIN}", rows)
-    return len(marks)
+    """Mark (UTC day, ClusterUser id) pairs for recomputation, in the caller's transaction; return how many."""
+    return _MARKS.put(cluster, pairs)
 
 
 def refresh(*, cluster: Cluster | None = None, limit: int = REFRESH_LIMIT) -> int:
-    """Recompute what is marked, newest day first, about `limit` pairs at most; return how many pairs were done.
+    """Recompute what is marked, newest day first, about `limit` pairs of each cluster at most; return how many were.
 
-    A cluster whose lease `rollups:<name>` somebody else holds is left to them. While the indexes of jobs are dropped
-    for a large load, all is left to the end of it.
+    See `Marks.work_off` for what is left to others.
     """
-    if job_indexes.is_loading():
-        return 0
-    waiting = Cluster.objects.filter(pk__in=RollupDirty.objects.values("cluster_id")).order_by("pk")
-    done = 0
-    for each in waiting.filter(pk=cluster.pk) if cluster else waiting:
-        if done >= limit:
-            break
-        with leases.held(f"rollups:{each.name}", seconds=LEASE_S) as holder:
-            done += _refresh_cluster(each, holder, limit - done) if holder else 0
-    return done
+    return _MARKS.work_off(cluster, lambda each, holder: _refresh_cluster(each, holder, limit))
 
 
 def catch_up(*, cluster: Cluster, patience_s: float = 60, gpus: bool = True) -> bool:
@@ -83,7 +55,7 @@ def catch_up(*, cluster: Cluster, patience_s: float = 60, gpus: bool = True) -> 
     built first, for there may be no worker that does. Errors: `Stopping`.
     """
     deadline = time.monotonic() + patience_s
-    while (marked := RollupDirty.objects.filter(cluster=cluster).exists()) or (gpus and gpu_rollups.is_behind(cluster)):
+    while (marked := _MARKS.of(cluster).exists()) or (gpus and gpu_rollups.is_behind(cluster)):
         stopping.check()
         job_indexes.build_missing()
         if not (refresh(cluster=cluster) if marked else gpu_rollups.refresh(cluster)):
@@ -96,7 +68,7 @@ def catch_up(*, cluster: Cluster, patience_s: float = 60, gpus: bool = True) -> 
 def _refresh_cluster(cluster: Cluster, holder: str, limit: int) -> int:
     """Recompute what is marked in a cluster, some days at a time: as many as make a part of some size."""
     done, days = 0, 1
-    while done < limit and not stopping.asked() and leases.take(f"rollups:{cluster.name}", holder, seconds=LEASE_S):
+    while done < limit and _MARKS.goes_on(cluster, holder):
         marks = _next_marks(cluster, days)
         if not marks:
             break
@@ -117,7 +89,7 @@ def _next_marks(cluster: Cluster, days: int) -> list[RollupDirty]:
     """
     from telemetry.selectors.recomputation import count_submitted, epoch_of
 
-    marked = RollupDirty.objects.filter(cluster=cluster).order_by("-day", "pk")
+    marked = _MARKS.of(cluster).order_by("-day", "pk")
     newest = marked.values_list("day", flat=True).first()
     if newest is None:
         return []
@@ -150,17 +122,10 @@ def _compute(cluster: Cluster, marks: Sequence[RollupDirty]) -> _Part:
 
 @transaction.atomic
 def _replace(cluster: Cluster, holder: str, marks: Sequence[RollupDirty], part: _Part) -> int:
-    """Write what was computed for those marks that nobody touched since; return how many were taken.
-
-    A mark that an ingest has changed, or holds, is left: it brings somebody back. That the lease is still ours, to the
-    end of this transaction, keeps out a refresher that read earlier and comes to write later.
-    """
-    if not leases.take(f"rollups:{cluster.name}", holder, seconds=LEASE_S):
+    """Write what was computed for those marks that nobody touched since; return how many were taken."""
+    taken = _MARKS.take(cluster, holder, marks)
+    if not taken:
         return 0
-    stamps = {mark.pk: mark.stamp for mark in marks}
-    standing = RollupDirty.objects.filter(pk__in=stamps).select_for_update(skip_locked=True)
-    taken = [mark for mark in standing if mark.stamp == stamps[mark.pk]]
-    RollupDirty.objects.filter(pk__in=[mark.pk for mark in taken]).delete()
     users: dict[date, list[int]] = defaultdict(list)
     for mark in taken:
         users[mark.day].append(mark.cluster_user_id)
@@ -169,7 +134,7 @@ def _replace(cluster: Cluster, holder: str, marks: Sequence[RollupDirty], part: 
         _replace_rows(model, cluster, users, rows)
     _replace_hours(cluster, list(users))
     _replace_histograms(cluster, list(users))
-    start_generation(cluster)
+    DataGeneration.objects.start(cluster)
     return len(taken)
 
 

@@ -1,7 +1,7 @@
 """Sessions as collectors and harnesses declare them, and the jobs that they explain."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -14,17 +14,16 @@ from principals import services as principal_services
 from principals.actors import Actor
 from principals.engine.harnesses import harness_remedy, known_harnesses
 from principals.models import Agent, AgentSession, Cluster
-from principals.services import DeclaredSession
+from principals.services import DeclaredSession, RecordedSession
 from telemetry import permissions
 from telemetry.engine.attribution import CLOCK_SLACK_S
 from telemetry.engine.redaction import is_secretless
-from telemetry.models import IngestBatch
+from telemetry.models import DataGeneration, IngestBatch
 from telemetry.services.attribution import Window, attribute_pending, reattribute
-from telemetry.services.generations import start_generation
 from telemetry.services.sources import note_source
 
 SLICE: Final = 200  # sessions of one transaction
-_EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)  # Slurm is younger
+EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)  # Slurm is younger
 _CLOCKS_DIFFER: Final = timedelta(minutes=5)
 _NAME: Final = re.compile(r"[^\s\x00-\x1f]{1,64}\Z")
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}\Z")
@@ -40,6 +39,7 @@ REMEDIES: Final = {
     "past_date": "Send a start after 1 January 2000.",
     "future_date": "Send times that are past; check the clock of the host.",
     "end_before_start": "Send an end that is not before the start, or null while it goes on.",
+    "process_differs": "This process is known under another login name or harness; a session keeps its first.",
 }
 
 
@@ -55,6 +55,7 @@ class SessionOutcome:
     session_id: int | None = None
     agent: str | None = None
     unregistered: str = ""
+    cluster_user_id: int | None = None
 
     @property
     def remedy(self) -> str:
@@ -85,11 +86,9 @@ def declare_sessions(
     for numbers in _slices(good):
         with transaction.atomic():
             cluster.lock()
-            results, changed = _declare(cluster, [_whole_seconds(sessions[number]) for number in numbers])
+            results, changed = take_sessions(cluster, [sessions[number] for number in numbers])
             jobs_changed += changed
             _record(actor, cluster, source, results, changed)
-            if any(each.outcome in ("created", "changed") for each in results):
-                start_generation(cluster)
         for number, result in zip(numbers, results, strict=True):
             outcomes[number] = result
     return Declared(outcomes, jobs_changed + attribute_pending(cluster=cluster))
@@ -99,7 +98,7 @@ def find_fault(session: DeclaredSession) -> str:
     """Say why a session cannot be taken; "" where it can."""
     if not _NAME.match(session.login):
         return "user_invalid"
-    if not _HOST.match(session.host):
+    if not is_host(session.host):
         return "host_invalid"
     if fault := _find_harness_fault(session):
         return fault
@@ -110,6 +109,11 @@ def find_fault(session: DeclaredSession) -> str:
     if not (session.campaign.isprintable() and is_secretless(session.campaign)):
         return "campaign_invalid"
     return _find_time_fault(session)
+
+
+def is_host(name: str) -> bool:
+    """Say whether a node may have that name."""
+    return bool(_HOST.match(name))
 
 
 def _find_harness_fault(session: DeclaredSession) -> str:
@@ -123,7 +127,7 @@ def _find_harness_fault(session: DeclaredSession) -> str:
 
 def _find_time_fault(session: DeclaredSession) -> str:
     latest = clock.now() + _CLOCKS_DIFFER
-    if session.started < _EARLIEST:
+    if session.started < EARLIEST:
         return "past_date"
     if session.started > latest or (session.ended is not None and session.ended > latest):
         return "future_date"
@@ -132,22 +136,30 @@ def _find_time_fault(session: DeclaredSession) -> str:
     return ""
 
 
-def _declare(cluster: Cluster, sessions: list[DeclaredSession]) -> tuple[list[SessionOutcome], int]:
-    recorded = principal_services.record_sessions(cluster=cluster, sessions=sessions)
-    windows = [
-        window for each in recorded if each.outcome != "unchanged" for window in _windows(each.row, each.old_end)
-    ]
+def take_sessions(cluster: Cluster, sessions: Sequence[DeclaredSession]) -> tuple[list[SessionOutcome], int]:
+    """Record sessions without fault, and attribute anew the jobs in their time, in the caller's transaction.
+
+    Return one outcome for each, in their order, and how many jobs changed; of very many some are left for
+    `attribute_pending`. At most `SLICE` at once, with the cluster's row locked.
+    """
+    recorded = principal_services.record_sessions(cluster=cluster, sessions=list(map(_whole_seconds, sessions)))
+    changed = [each for each in recorded if each.outcome in ("created", "changed")]
+    windows = [window for each in changed for window in _windows(each.row, each.old_end)]
     names = dict(Agent.objects.filter(pk__in={each.row.agent_id for each in recorded}).values_list("pk", "name"))
-    outcomes = [
-        SessionOutcome(
-            each.outcome,
-            session_id=each.row.pk,
-            agent=names.get(each.row.agent_id or 0),
-            unregistered=each.unregistered,
-        )
-        for each in recorded
-    ]
+    if changed:
+        DataGeneration.objects.start(cluster)
+    outcomes = [_outcome_of(each, names) for each in recorded]
     return outcomes, reattribute(cluster=cluster, windows=windows)
+
+
+def _outcome_of(recorded: RecordedSession, agents: Mapping[int, str]) -> SessionOutcome:
+    if recorded.outcome == "refused":
+        return SessionOutcome("rejected", "process_differs")
+    row = recorded.row
+    return SessionOutcome(
+        recorded.outcome, session_id=row.pk, agent=agents.get(row.agent_id or 0),
+        unregistered=recorded.unregistered, cluster_user_id=row.cluster_user_id,
+    )  # fmt: skip
 
 
 def _windows(row: AgentSession, old_end: datetime | None) -> Iterator[Window]:
@@ -159,8 +171,8 @@ def _windows(row: AgentSession, old_end: datetime | None) -> Iterator[Window]:
 
 def _whole_seconds(session: DeclaredSession) -> DeclaredSession:
     """Drop fractions of seconds, which rows do not hold: the same session must compare equal."""
-    ended = session.ended.replace(microsecond=0) if session.ended else None
-    return replace(session, started=session.started.replace(microsecond=0), ended=ended)
+    ended, seen = (each.replace(microsecond=0) if each else None for each in (session.ended, session.last_seen))
+    return replace(session, started=session.started.replace(microsecond=0), ended=ended, last_seen=seen)
 
 
 def _record(actor: Actor, cluster: Cluster, source: str, results: list[SessionOutcome], jobs_changed: int) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -238,3 +239,15 @@ def test_the_report_never_takes_the_place_of_a_dump_or_a_device(dump: Path, tmp_
     (tmp_path / "link.html").symlink_to(tmp_path / "kept.html")
     assert gatehouse("july.txt", "--out", "link.html", cwd=tmp_path).returncode == 0
     assert (tmp_path / "link.html").is_symlink() and b"<!doctype html>" in (tmp_path / "kept.html").read_bytes()
+
+
+def test_who_goes_away_between_two_reports_is_told_which_one_there_is(dump: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "unread")
+    command = [sys.executable, "-m", "portal.cli.main", "assess", dump.name, "--out", "first.html", "--out", "unread"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE) as writes:
+        assert writes.stderr is not None and writes.stderr.readline() == b"Wrote first.html.\n"
+        writes.send_signal(signal.SIGTERM)
+        said = writes.stderr.read()
+    assert (writes.returncode, said) == (128 + signal.SIGTERM, b"Interrupted; only first.html was written.\n")
+    assert (tmp_path / "first.html").read_text().startswith("<!doctype html>")

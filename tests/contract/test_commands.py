@@ -12,6 +12,7 @@ OUR_APPS = {config.name for config in apps.get_app_configs() if Path(config.path
             and ".venv" not in Path(config.path).parts}  # fmt: skip
 # Command → the test file that is about it. A new command comes with its row.
 TESTED_BY = {
+    "baseline_study": "telemetry/test_baseline_study.py",
     "add_person": "principals/test_directory_commands.py",
     "issue_service_token": "principals/test_directory_commands.py",
     "publish_aup": "principals/test_directory_commands.py",

@@ -45,6 +45,18 @@ def _operations() -> dict[str, str]:
     }
 
 
+def test_every_page_of_a_list_has_its_rows_in_items() -> None:
+    """A page has a `next` that is null at the end; the stream of events has no end."""
+    schemas = api.get_openapi_schema()["components"]["schemas"]
+    pages = {
+        name: {key for key, told in schema["properties"].items() if told.get("type") == "array"}
+        for name, schema in schemas.items()
+        if {"type": "null"} in schema.get("properties", {}).get("next", {}).get("anyOf", ())
+    }
+    assert {"JobPage", "QuarantinePage", "TrialPage", "ExtensionPage"} <= pages.keys()
+    assert {name: rows for name, rows in pages.items() if rows != {"items"}} == {}
+
+
 @pytest.fixture
 def _kept_connection():
     """Keep the test's transaction through a real WSGI handler, as Django's own test client does."""

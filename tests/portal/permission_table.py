@@ -111,6 +111,7 @@ PAGES: list[Row] = [
     signed_in("GET", "/jobs/"),
     signed_in("GET", "/jobs/{job_pk}/", outsider=404),
     Row("GET", "/jobs/{cluster}/{job}/", 302, {"outsider": 404}),
+    Row("GET", "/login-nodes/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
     Row("GET", "/ingest/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
     Row("POST", "/ingest/expected/", 403, {"nobody": 302, "staff": 422}),
     Row("GET", "/ingest/batches/{batch}/", 403, {"nobody": 302, "staff": 200, "auditor": 200}),
@@ -178,6 +179,8 @@ OPERATIONS: list[Row] = [
             ],
         },
     ),
+    # Unsigned: 422 says that the door is open; tests/telemetry/test_ingest_activity_api.py signs.
+    Row("POST", "/api/v1/ingest/activity", 403, {"none": 401, "service": 422}, {"cluster": "aster"}),
     Row("GET", "/api/v1/jobs", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
     Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
     Row("GET", "/api/v1/lessons?text=oom", 200, {"none": 401, "service": 403}),

@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 import time_machine
 
-from portal.core import leases
+from portal.core import leases, stopping
 from portal.core.errors import NotAllowed
 from portal.reports import drafting, monthly, services, tasks
 from portal.reports.models import Drafting, Report, digest_of
 from principals.actors import SYSTEM_ACTOR
 from telemetry import services as telemetry_services
 from telemetry.engine.gpu_use import GpuReading
-from telemetry.models import Job, RollupDay, RollupHistogram, RollupHour, RollupUser, SchedulerCalls
+from telemetry.models import DataGeneration, Job, RollupDay, RollupHistogram, RollupHour, RollupUser, SchedulerCalls
 from telemetry.selectors import Period, Scope
-from telemetry.services import generation_of
 from tests import factories
 from tests.conftest import Cast, sign_in
 from tests.telemetry.facility import make_facility, make_session
@@ -140,6 +139,17 @@ def test_rollups_that_are_behind_are_waited_for(cast: Cast, staff: Any, monkeypa
     assert drafting.work_off(asked.pk)
 
 
+def test_a_worker_that_is_to_end_leaves_the_draft_to_the_next(
+    cast: Cast, staff: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ask(staff, cast)
+    with monkeypatch.context() as patched:
+        patched.setattr(stopping, "_asked", True)
+        assert not drafting.work_off(asked.pk)
+    assert (Drafting.objects.get().fault, tasks.sweep_drafts()) == ("", 1)
+    assert drafting.work_off(asked.pk)
+
+
 def test_the_first_of_the_month_drafts_the_last(cast: Cast, staff: Any) -> None:
     for _ in range(2):
         assert tasks.draft_last_month() == 1
@@ -204,4 +214,4 @@ def test_what_is_stored_is_what_the_jobs_say_when_all_is_computed_anew() -> None
 def test_generations_of_clusters_are_apart(cast: Cast, staff: Any) -> None:
     other = factories.make_cluster("birch")
     telemetry_services.catch_up(cluster=cast.cluster)
-    assert (generation_of(cast.cluster) > 0, generation_of(other)) == (True, 0)
+    assert (DataGeneration.objects.of(cast.cluster) > 0, DataGeneration.objects.of(other)) == (True, 0)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from portal.core import clock
-from portal.reports import assessment, curves, pages
+from portal.reports import assessment, curves, drawing
 from telemetry import services
 from telemetry.models import Job
 from tests.reports.test_monthly import written
@@ -28,7 +28,7 @@ def figure(columns, rows):
 
 def test_curves_share_one_scale_and_a_withheld_cell_is_a_gap():
     rows = [("1 July", [10, 0]), ("2 July", [None, 20]), ("3 July", [5, 20])]
-    found = curves.curves_of(figure(["agent_submissions", "human_submissions"], rows), pages.shown)
+    found = curves.curves_of(figure(["agent_submissions", "human_submissions"], rows), drawing.shown)
     assert found is not None
     assert [line["path"] for line in found["lines"]] == [
         "M0.0,80.0 M1000.0,119.0",
@@ -47,12 +47,12 @@ def test_curves_share_one_scale_and_a_withheld_cell_is_a_gap():
     ],
 )
 def test_there_is_no_picture_of_what_has_no_two_curves(columns, rows):
-    assert curves.curves_of(figure(columns, rows), pages.shown) is None
+    assert curves.curves_of(figure(columns, rows), drawing.shown) is None
 
 
 def test_where_nothing_is_attributed_what_is_not_is_drawn():
     found = curves.curves_of(
-        figure(["agent", "human", "unknown"], [("a", [0, 0, 4]), ("b", [None, 0, 2])]), pages.shown
+        figure(["agent", "human", "unknown"], [("a", [0, 0, 4]), ("b", [None, 0, 2])]), drawing.shown
     )
     assert found is not None
     assert [(line["kind"], line["path"]) for line in found["lines"]] == [("unknown", "M0.0,2.0 L1000.0,80.0")]
@@ -81,9 +81,9 @@ def test_the_first_column_of_every_table_says_what_its_rows_are():
         [("dump", io.BytesIO(dump))], known=known, cluster="", now_s=clock.now_s(), note=lambda *_: None
     ).as_json()
     for told in (content, assessed):
-        heads = {one["key"]: one["heads"].split(";")[0] for each in pages.sections(told) for one in each["figures"]}
+        heads = {one["key"]: one["heads"].split(";")[0] for each in drawing.sections(told) for one in each["figures"]}
         assert "What" not in heads.values(), heads
-    headed = {one["key"]: one["heads"].split(";")[0] for each in pages.sections(content) for one in each["figures"]}
+    headed = {one["key"]: one["heads"].split(";")[0] for each in drawing.sections(content) for one in each["figures"]}
     assert (headed["labs"], headed["daily"], headed["failed"]) == ("Lab", "Day (UTC)", "Submitted by")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from portal.reports import monthly, pages
+from portal.reports import drawing, monthly, pages
 from principals.actors import SYSTEM_ACTOR
 from telemetry import selectors
 from telemetry.figures import FIGURES, Readings, measure
@@ -100,7 +100,7 @@ def test_the_page_writes_the_reports_own_numbers(facility: Facility) -> None:
     found = by_key(content)
     for key, figure in found.items():
         if not figure["needs"]:
-            assert pages.shown(figure["value"], figure["unit"]) in html, key
+            assert drawing.shown(figure["value"], figure["unit"]) in html, key
         else:
             assert figure["needs"].replace("’", "’") in html, key
     assert "actor=agent" in html

@@ -163,3 +163,16 @@ def test_of_two_readers_one_stands_by_and_takes_over(facility: Slurm, fates: Fat
                     second.kill()
         finally:
             first.kill()
+
+
+def test_a_job_that_the_controller_labelled_is_an_agents(reader: Reader, facility: Slurm) -> None:
+    job = facility.submit(script="true", environment={"CODEX_CI": "1"})
+    facility.wait_for(job, "COMPLETED")
+
+    def is_known() -> bool:
+        reader.sweep()
+        return states(job) == ["COMPLETED"]
+
+    facility.wait_until(is_known, "the job to be known")
+    found = Job.objects.get(raw_id=job)
+    assert (found.actor, found.harness, found.actor_method) == ("agent", "codex", "environment_label")

@@ -5,10 +5,11 @@ from itertools import count
 from typing import Any
 
 from principals.models import ClusterUser, Lab
-from telemetry.engine import touched, usage
+from telemetry.engine import touched
 from telemetry.models import Job
 from telemetry.services import mark_dirty
 from telemetry.services.attribution import footprint_of
+from tests.telemetry import usage_by_hand
 
 _numbers = count(1)
 
@@ -57,7 +58,7 @@ def expected_days(jobs: list[Job]) -> dict[tuple[Any, ...], Counter[str]]:
         submit, start, until, end = (_s(value) for value in (job.submit, job.start, job.usage_end, job.end))
         at(job, submit)["submissions"] += job.array_tasks  # type: ignore[arg-type]
         if start is not None and until is not None:
-            for second, seconds in usage.prorate(job.elapsed_s, list(usage.split_by_day(start, until))):
+            for second, seconds in usage_by_hand.prorate(job.elapsed_s, list(usage_by_hand.split_by_day(start, until))):
                 sums = {"wall_s": 1, "core_s": job.cpus, "node_s": job.nodes, "gpu_s": job.gpus}
                 at(job, second).update({name: seconds * held for name, held in sums.items()})
         if end is not None:
@@ -90,7 +91,7 @@ def expected_runtimes(jobs: list[Job]) -> Counter[tuple[Any, ...]]:
     for job in jobs:
         if job.end is not None and job.start is not None:
             key = (_s(job.end) // 86_400, job.cluster_user_id, job.lab_id, job.actor, job.harness)  # type: ignore[operator]
-            found[*key, usage.histogram_bucket(job.elapsed_s)] += job.array_tasks
+            found[*key, usage_by_hand.histogram_bucket(job.elapsed_s)] += job.array_tasks
     return found
 
 
@@ -102,7 +103,9 @@ def expected_hours(jobs: list[Job]) -> dict[tuple[Any, ...], Counter[str]]:
         key = (job.partition, job.actor, job.harness)
         rollups[submit // 3600 * 3600, *key]["submissions"] += job.array_tasks  # type: ignore[operator]
         if start is not None and until is not None:
-            for second, seconds in usage.prorate(job.elapsed_s, list(usage.split_by_hour(start, until))):
+            for second, seconds in usage_by_hand.prorate(
+                job.elapsed_s, list(usage_by_hand.split_by_hour(start, until))
+            ):
                 held = {"core_s": job.cpus, "node_s": job.nodes, "gpu_s": job.gpus}
                 rollups[second, *key].update({name: seconds * n for name, n in held.items()})
     return {key: +sums for key, sums in rollups.items() if +sums}

@@ -1,6 +1,7 @@
 """Sacct text for tests of ingest: rows of the engine's tests, with instants near now where news matters."""
 
 import io
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +9,7 @@ from portal.core import clock
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry import services
+from telemetry.engine.slurm.records import Outcome
 from telemetry.models import IngestBatch, Job
 from tests.telemetry.engine.sacct_texts import many_rows, row, text
 
@@ -25,6 +27,16 @@ FACTS = (
 def ingest(cluster: Cluster, body: bytes, format: str = "sacct", **kwargs: Any) -> IngestBatch:
     """Ingest a body in this process."""
     return services.ingest_file(actor=SYSTEM_ACTOR, cluster=cluster, stream=io.BytesIO(body), format=format, **kwargs)
+
+
+def stream_records(cluster: Cluster, records: Iterable[Outcome], *, source: str = "test") -> IngestBatch:
+    """Store records as a reader does; return their batch, done."""
+    sent = services.RecordStream(actor=SYSTEM_ACTOR, cluster=cluster, source=source)
+    sent.write(list(records))
+    batch = sent.batch
+    assert batch is not None
+    sent.close()
+    return batch
 
 
 def job_row(number: int, **values: str) -> str:

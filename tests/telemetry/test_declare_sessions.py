@@ -22,7 +22,7 @@ from telemetry.services import attribution as attribution_services
 from telemetry.services import sessions as sessions_services
 from telemetry.services.sessions import Declared
 from tests import factories
-from tests.telemetry.logs import ingest, job_row, text
+from tests.telemetry.logs import ingest, job_row, stream_records, text
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -293,7 +293,7 @@ def _outcome(events: list[Any]) -> list[tuple[Any, ...]]:
             cluster = factories.make_cluster("interleaved")
             for event in events:
                 if isinstance(event, JobRecord):
-                    services.ingest_records(actor=SYSTEM_ACTOR, cluster=cluster, records=[event], source="test")
+                    stream_records(cluster, [event])
                 else:
                     declare(cluster, event)
             names = ("raw_id", "submit", "actor", "harness", "actor_method", "session__started", "session__harness")

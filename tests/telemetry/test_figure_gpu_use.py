@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from portal.reports import bars, monthly, pages
+from portal.reports import bars, drawing, monthly
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, ClusterUser, Lab, LabMembership
 from telemetry import selectors, services
@@ -197,7 +197,7 @@ def test_memory_that_is_a_peak_is_told(scope: Scope, cluster: Cluster) -> None:
 
 def test_the_report_draws_a_bar_an_actor(scope: Scope) -> None:
     content = monthly.build(scope).as_json()
-    found = {one["key"]: one for part in pages.sections(content) for one in part["figures"]}
+    found = {one["key"]: one for part in drawing.sections(content) for one in part["figures"]}
     drawn = {key: one["bars"] for key, one in found.items() if one["bars"]}
     assert list(drawn) == ["gpu-utilisation-by-actor"]
     agents, people, _ = drawn["gpu-utilisation-by-actor"]["rows"]
@@ -209,8 +209,8 @@ def test_the_report_draws_a_bar_an_actor(scope: Scope) -> None:
 def test_there_is_no_bar_of_what_is_not_measured() -> None:
     columns = [{"title": "x", "unit": "share"}] * 4
     empty = {"title": "t", "columns": columns, "rows": [{"key": "agent", "label": "Agents", "values": [None] * 4}]}
-    assert bars.bars_of(empty, pages.shown) is None
-    assert bars.bars_of(empty | {"columns": columns[:3]}, pages.shown) is None
+    assert bars.bars_of(empty, drawing.shown) is None
+    assert bars.bars_of(empty | {"columns": columns[:3]}, drawing.shown) is None
 
 
 def test_the_job_list_says_what_it_is_narrowed_to(scope: Scope) -> None:

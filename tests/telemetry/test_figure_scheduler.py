@@ -74,6 +74,14 @@ def test_who_only_asks_is_not_attributed(cluster: Cluster) -> None:
     assert found.unknown_share == 50 / (13 * 7 + 18 + 50)
 
 
+@pytest.mark.parametrize("key", ["queries-per-job", "queries-high-volume"])
+def test_few_people_are_not_had_from_the_share_that_is_not_attributed(cluster: Cluster, key: str) -> None:
+    ask(factories.make_cluster_user(cluster, factories.make_user()), 10)
+    found = figure(key, cluster)
+    assert not any(row.values[1] for row in found.rows if row.key.startswith("unknown"))
+    assert found.unknown_share is None
+
+
 def test_by_volume_each_login_name_stands_once(cluster: Cluster) -> None:
     found = figure("queries-high-volume", cluster)
     rows = {row.key: row.values for row in found.rows}

@@ -44,7 +44,7 @@ def test_it_works(service_api: Api, sent, django_capture_on_commit_callbacks):
     assert (batch["state"], batch["created_rows"], batch["rejected_rows"]) == ("done", 1, 1)
     assert batch["bytes_done"] == batch["bytes_total"] and batch["reasons"] == {"unknown_state": 1}
     page = service_api.get(f"/ingest/batches/{batch['id']}/quarantine", limit=1).json()
-    assert page["rows"][0]["reason"] == "unknown_state" and page["next"] is None
+    assert page["items"][0]["reason"] == "unknown_state" and page["next"] is None
 
 
 def test_the_quarantine_is_read_in_pages(service_api: Api):
@@ -53,7 +53,7 @@ def test_the_quarantine_is_read_in_pages(service_api: Api):
     lines, after = [], 0
     while after is not None:
         page = service_api.get(f"/ingest/batches/{batch_id}/quarantine", limit=2, after=after).json()
-        lines += [row["line"] for row in page["rows"]]
+        lines += [row["line"] for row in page["items"]]
         after = page["next"]
     assert lines == [2, 3, 4, 5, 6]
 

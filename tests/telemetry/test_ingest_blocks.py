@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from portal.core import clock
 from principals.actors import SYSTEM_ACTOR
-from principals.models import Cluster
+from principals.models import AgentSession, Cluster
 from principals.services import DeclaredSession
 from telemetry import services
 from telemetry.engine.slurm.errors import FormatError
-from telemetry.models import Job, QuarantinedRow, RollupDay
+from telemetry.models import ActivitySubmission, Job, QuarantinedRow, RollupDay
 from telemetry.services.ingest import rows, running
 from tests import factories
 from tests.telemetry.logs import counts, ingest, job_row, live_row, many, text
@@ -41,8 +41,8 @@ ODD = (
 )  # fmt: skip
 SESSIONS = [
     DeclaredSession(
-        login=login, host=host, kind=kind, harness="codex", started=datetime(2026, 7, 1, 9, tzinfo=UTC),
-        ended=datetime(2026, 7, 1, 10, 30, tzinfo=UTC), campaign=campaign,
+        login=login, host=host, kind=kind, harness="codex" if kind == "agent" else "",
+        started=datetime(2026, 7, 1, 9, tzinfo=UTC), ended=datetime(2026, 7, 1, 10, 30, tzinfo=UTC), campaign=campaign,
     )
     for login, host, kind, campaign in (("ada", "login1", "agent", "screen"), ("ada", "login2", "interactive", ""))
 ]  # fmt: skip
@@ -72,6 +72,14 @@ def rows_of(cluster: Cluster) -> list[dict[str, Any]]:
     return told + sorted(sums, key=str)
 
 
+def see_submissions(cluster: Cluster) -> None:
+    """Let a collector have seen submissions: of most jobs under the shell, of one (22) under the harness too."""
+    submit = datetime(2026, 7, 1, 10, tzinfo=UTC)
+    for host, ago_s in (("login2", 4), ("login1", 6)):
+        session = AgentSession.objects.get(cluster=cluster, host=host)
+        ActivitySubmission.objects.create(session=session, at=submit - timedelta(seconds=ago_s))
+
+
 def ingest_both_ways(bodies: list[bytes], *, block_rows: int) -> tuple[Any, Any]:
     """Ingest texts in order into two clusters, row by row and in blocks; return what each came to."""
     results, now = [], clock.now()
@@ -82,6 +90,7 @@ def ingest_both_ways(bodies: list[bytes], *, block_rows: int) -> tuple[Any, Any]
             patch.setattr(running, "MANY_BYTES", many_bytes)
             cluster = factories.make_cluster(name)
             services.declare_sessions(actor=SYSTEM_ACTOR, cluster=cluster, sessions=SESSIONS)
+            see_submissions(cluster)
             told = [counts(ingest(cluster, body)) for body in bodies]
             aside = QuarantinedRow.objects.filter(batch__cluster=cluster)
             results.append((told, rows_of(cluster), sorted(aside.values_list("line", "reason", "raw"))))
@@ -109,6 +118,8 @@ def test_all_odd_lines_together_come_to_the_same_rows_both_ways() -> None:
     by_rows, in_blocks = ingest_both_ways([text(*filler, *ODD, *filler)], block_rows=40)
 
     assert in_blocks == by_rows
+    methods = {row["actor_method"] for row in in_blocks[1] if "actor_method" in row}
+    assert {"observed", "observed_several", "none"} <= methods
     assert in_blocks[0][0] == {"created": 83, "updated": 3, "duplicate": 60, "rejected": 6, "step": 1}
 
 

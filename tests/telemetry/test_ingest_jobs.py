@@ -20,7 +20,7 @@ from telemetry.services.ingest import running
 from tests import factories
 from tests.conftest import SHARED_DATA
 from tests.telemetry.engine.test_read_xdmod import GOOD as XDMOD
-from tests.telemetry.logs import counts, facts, ingest, iso, job_row, live_row, many, text
+from tests.telemetry.logs import counts, facts, ingest, iso, job_row, live_row, many, stream_records, text
 
 pytestmark = pytest.mark.django_db
 
@@ -249,7 +249,7 @@ def test_standard_input_is_read_once(db: None, monkeypatch: pytest.MonkeyPatch, 
 def test_records_of_a_reader_take_the_same_path(cluster: Cluster):
     record = JobRecord(1, "1", "ada", "PENDING", 1_750_000_000, account="chem", campaign="dock")
     for expected in ({"created": 1}, {"duplicate": 1}):
-        batch = services.ingest_records(actor=SYSTEM_ACTOR, cluster=cluster, records=iter([record]), source="reader")
+        batch = stream_records(cluster, [record], source="reader")
         assert counts(batch) == expected and batch.state == "done"
     assert Job.objects.get().campaign == "dock"
 
@@ -257,7 +257,7 @@ def test_records_of_a_reader_take_the_same_path(cluster: Cluster):
 def test_who_may_not_feed_is_refused(cluster: Cluster):
     outsider = factories.actor_of(factories.make_user("someone"))
     with pytest.raises(NotAllowed):
-        services.ingest_records(actor=outsider, cluster=cluster, records=[], source="x")
+        services.RecordStream(actor=outsider, cluster=cluster, source="x")
     with pytest.raises(Invalid, match="no format"):
         services.ingest_file(actor=SYSTEM_ACTOR, cluster=cluster, stream=io.BytesIO(b"x"), format="csv")
 
@@ -405,7 +405,7 @@ def test_a_record_that_is_refused_is_said_to_stand_where_it_stood(cluster: Clust
     records = [JobRecord(number, str(number), user, "COMPLETED", 1_782_900_000, end_s=1_782_900_000, account="lab")
                for number, user in enumerate(("ada", "x" * 70, "ada", "y" * 70), start=1)]  # fmt: skip
     if format == "records":
-        services.ingest_records(actor=SYSTEM_ACTOR, cluster=cluster, records=records, source="test")
+        stream_records(cluster, records)
     else:
         good = XDMOD.replace("|hill|", "|aster|") + "\n"
         ingest(cluster, "".join(good.replace("noror", each.user) for each in records).encode(), format="xdmod")

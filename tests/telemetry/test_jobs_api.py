@@ -32,14 +32,14 @@ def jobs(cast: Cast) -> Cluster:
 
 def ids(answer) -> list[int]:
     assert answer.status_code == 200, answer.content
-    return [job["raw_id"] for job in answer.json()["jobs"]]
+    return [job["raw_id"] for job in answer.json()["items"]]
 
 
 def test_an_agent_sees_its_owners_jobs_newest_first(jobs: Cluster, agent_api: Api):
     answer = agent_api.get("/jobs")
     assert ids(answer) == [3, 2, 1]
-    assert {job["user"] for job in answer.json()["jobs"]} == {"colleague"}
-    assert answer.json()["jobs"][0]["outcome"] == "failed, ended by SIGKILL (9)"
+    assert {job["user"] for job in answer.json()["items"]} == {"colleague"}
+    assert answer.json()["items"][0]["outcome"] == "failed, ended by SIGKILL (9)"
 
 
 def test_a_job_is_found_by_its_cluster_in_any_case(jobs: Cluster, agent_api: Api):
@@ -75,7 +75,7 @@ def test_with_lab_read_others_jobs_show_without_names_or_words(jobs: Cluster, ca
     api = Api(factories.make_token(cast.agent, "jobs:read", "lab:read"))
     answer = api.get("/jobs")
     assert sorted(ids(answer)) == [1, 2, 3, 4]
-    other = next(job for job in answer.json()["jobs"] if job["raw_id"] == 4)
+    other = next(job for job in answer.json()["items"] if job["raw_id"] == 4)
     assert (other["user"], other["own"], other["job_name"], other["campaign"]) == ("other", False, "", "")
     assert "manager" not in answer.content.decode()
     assert ids(api.get("/jobs", campaign="dock")) == [1]

@@ -179,6 +179,25 @@ def test_a_batch_stays_open_while_nothing_changes(
     assert [batch.state for batch in IngestBatch.objects.all()] == ["done"]
 
 
+def test_a_batch_stays_open_during_a_long_sweep_that_brings_nothing(
+    cluster: Cluster, commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, time_machine: Any
+) -> None:
+    time_machine.move_to(DAY, tick=False)
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands)
+    (tmp_path / "queue").write_text("7|RUNNING|0|\n")
+    (tmp_path / "accounting").write_bytes(text(job_row(7, State="RUNNING", End="Unknown")))
+    reader.look()
+
+    def slow(*span: datetime, now_s: int) -> list[Any]:
+        time_machine.shift(40)
+        sweep()  # a worker's, of batches
+        return []
+
+    monkeypatch.setattr(commands, "account_between", slow)
+    reader.sweep()
+    assert IngestBatch.objects.get().state == "running"
+
+
 def test_a_reader_that_lost_its_lease_stops_before_the_next_call(
     cluster: Cluster, commands: Commands, tmp_path: Path
 ) -> None:

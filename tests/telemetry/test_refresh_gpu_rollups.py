@@ -18,9 +18,8 @@ from portal.core.models import Lease
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, ClusterUser, Lab
 from telemetry import services
-from telemetry.models import Job, JobGpu, RollupGpu, RollupGpuDirty
-from telemetry.selectors.generations import generation_of
-from telemetry.services import gpu_rollups
+from telemetry.models import DataGeneration, Job, JobGpu, RollupGpu, RollupGpuDirty
+from telemetry.services import gpu_rollups, job_indexes
 from telemetry.tasks import refresh_gpu_rollups, refresh_rollups
 from tests import factories
 from tests.telemetry.gpu_rows import DAY_0, ENDED, gpu_job, reading
@@ -302,6 +301,17 @@ def test_every_few_jobs_that_come_leave_the_day_to_the_minute(cluster: Cluster, 
 def test_reports_learn_of_it(cluster: Cluster, users, labs) -> None:
     gpu_job(users[0], labs[0], 1)
     record(cluster, reading(1))
-    before = generation_of(cluster)
+    before = DataGeneration.objects.of(cluster)
     gpu_rollups.refresh()
-    assert generation_of(cluster) == before + 1
+    assert DataGeneration.objects.of(cluster) == before + 1
+
+
+def test_days_are_left_to_the_end_of_a_load_that_dropped_the_indexes(
+    cluster: Cluster, users, labs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu_job(users[0], labs[0], 1)
+    gpu_rollups.mark_days(cluster, [july(0)])
+    with monkeypatch.context() as patched:
+        patched.setattr(job_indexes, "is_loading", lambda: True)
+        assert gpu_rollups.refresh() == 0
+    assert RollupGpuDirty.objects.exists() and gpu_rollups.refresh() == 1

@@ -13,7 +13,6 @@ from django.db.models import Sum
 
 from portal.celery import app as celery_app
 from portal.core import clock
-from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry import services as telemetry_services
 from telemetry import tasks
@@ -23,6 +22,7 @@ from telemetry.models import RollupDay, RollupDirty
 from tests import factories
 from tests.conftest import SHARED_DATA, Api
 from tests.telemetry.job_rows import DAY_0, make_job
+from tests.telemetry.logs import stream_records
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +48,8 @@ def by_records(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = factories.make_cluster("phillips")
     with LOG.open("rb") as stream:
         records = [each for each in XdmodReader(stream, now_s=clock.now_s()) if isinstance(each, JobRecord)]
-    telemetry_services.ingest_records(actor=SYSTEM_ACTOR, cluster=cluster, records=records, source="test")
+    stream_records(cluster, records)
+    telemetry_services.catch_up(cluster=cluster)
 
 
 def post(body: bytes, monkeypatch: pytest.MonkeyPatch) -> int:

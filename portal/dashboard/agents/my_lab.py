@@ -19,6 +19,7 @@ from policies import services as policy_services
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.dashboard import figures, formats
+from portal.dashboard.activity import lab_activity, studies_of
 from portal.dashboard.agents.actions import find_agent, is_repeated, show_no_more, show_token
 from portal.dashboard.agents.forms import RegisterForm
 from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
@@ -61,7 +62,7 @@ def my_lab(request: PageRequest) -> HttpResponseBase:
     """Show the lab of the person; `?lab=` chooses among several."""
     lab = _chosen_lab(request)
     if lab is None:
-        return render(request, "my_lab/none.html")
+        return render(request, "my_lab/none.html", {"studies": studies_of(request.actor)})
     form = RegisterForm(lab=lab, aup=policy_services.current_aup(), initial={"owner": request.user.username})
     return _show(request, lab, form)
 
@@ -101,7 +102,8 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
     actor = request.actor
     if not permissions.can(actor, "lab.look", lab):
         raise Http404
-    found = lab_figures(actor, lab) if permissions.can(actor, "lab.look_at_jobs", lab) else None
+    looks = permissions.can(actor, "lab.look_at_jobs", lab)
+    found = lab_figures(actor, lab) if looks else None
     manages = permissions.can(actor, "lab.manage", lab)
     context = {
         "lab": lab,
@@ -114,6 +116,8 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "manages": manages,
         "figures": found,
         "gpu_use": gpu_panel(Readings(found.scope)) if found else None,
+        "studies": studies_of(actor),
+        "activity": lab_activity(actor, lab) if looks else None,
         "strangers": unregistered_sessions(actor, lab),
         "agent_count": lab.agents.exclude(status=Agent.Status.RETIRED).count(),
         "trial_budget": policy_selectors.trial_budget(request.user, lab),

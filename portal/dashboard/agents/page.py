@@ -12,6 +12,7 @@ from policies import services as policy_services
 from policies.models import AupAcceptance
 from portal.core import clock
 from portal.core.models import AuditEvent
+from portal.dashboard.activity import agent_activity
 from portal.dashboard.agents.actions import find_agent
 from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm
 from portal.dashboard.agents.registry import state_of
@@ -66,6 +67,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "acceptance": _acceptance(found),
         "sessions": sessions.order_by("-started")[:ROWS],
         "session_count": sessions.count(),
+        "activity": agent_activity(actor, found),
         "checking_in": f"{checking_in.MEANING} {checking_in.WHO_DECLARES}",
         "jobs": rows_of(list(newest[:ROWS]), actor),
         "job_count": jobs.count(),

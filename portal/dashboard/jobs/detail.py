@@ -20,6 +20,12 @@ from telemetry.models import Actor, Job, JobGpuUse, JobState
 from telemetry.selectors.job_filters import STATE_GROUPS
 
 METHODS = {
+    attribution.METHOD_LABELLED: "The controller found a harness’s variable in the environment it was submitted from.",
+    attribution.METHOD_LABELLED_DOUBTED: "The controller found a harness’s variable in the environment it was "
+    "submitted from, while a person’s shell was what the sessions show.",
+    attribution.METHOD_OBSERVED: "A submission under this session was seen within seconds of the job’s.",
+    attribution.METHOD_OBSERVED_SEVERAL: "Submissions under several sessions of this login were seen within seconds "
+    "of the job’s; the last one is named.",
     attribution.METHOD_DECLARED: "One agent session of this login covers its submission.",
     attribution.METHOD_DECLARED_SHARED: "An agent session covers its submission, and an interactive shell of the same "
     "login does too.",

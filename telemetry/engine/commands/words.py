@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from principals.engine.interpreters import script_of
 from telemetry.engine.commands.catalogue import Wrapper, catalogue
 
 MOST_WORDS: Final = 256  # of one command line; what stands behind does not change what it is
@@ -131,16 +132,6 @@ def _text_of(words: Sequence[str]) -> str:
 
 def _program_of(words: Sequence[str]) -> list[str]:
     """Return the known program that an interpreter runs as a module or script; empty where it is something else."""
-    for place, word in enumerate(words):
-        if word == "-m" and place + 1 < len(words):
-            behind = place + 1
-        elif word.startswith("-"):
-            if word in {"-c", "-e"}:
-                return []
-            continue
-        else:
-            behind = place
-        name = catalogue().name_of(words[behind])
-        own = bool(name) and name not in _SHELLS | _INTERPRETERS
-        return [name, *words[behind + 1 :]] if own else []
-    return []
+    script = script_of(words)
+    name = catalogue().name_of(script[0]) if script else ""
+    return [name, *script[1:]] if name and name not in _SHELLS | _INTERPRETERS else []

@@ -64,7 +64,7 @@ STRONG: dict[str, Check] = {
 FILLED = frozenset(_words("jobid jobidraw state submit start end elapsed exitcode"))
 COMMAND = (
     "TZ=UTC sacct -a -D -P -S now-1days --format="
-    "JobID,JobIDRaw,User,JobName,Account,Group,Cluster,Partition,QOS,Eligible,Start,End,Elapsed,Timelimit,"
+    "JobID,JobIDRaw,User,JobName,Account,Group,Cluster,Partition,QOS,Eligible,Start,AdminComment,End,Elapsed,Timelimit,"
     "Comment,Submit,NNodes,NCPUS,ReqCPUS,ReqMem,AllocTRES,ReqTRES,NodeList,UID,WorkDir,State,SubmitLine,ExitCode"
 )
 MAX_EXTRA_SEPARATORS = 2000

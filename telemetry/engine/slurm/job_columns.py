@@ -15,7 +15,7 @@ from telemetry.engine.slurm.rows import RowBuilder
 COLUMNS: Final = (
     *("JobID", "JobIDRaw", "User", "UID", "State", "ExitCode", "Restarts", "NodeList", "Comment", "Submit", "Eligible"),
     *("Start", "End", "ElapsedRaw", "Timelimit", "NNodes", "NCPUS", "ReqCPUS", "AllocTRES", "ReqTRES", "ReqMem"),
-    *("Account", "Group", "Cluster", "Partition", "QOS", "JobName", "SubmitLine", "WorkDir", "Reason"),
+    *("Account", "Group", "Cluster", "Partition", "QOS", "JobName", "SubmitLine", "WorkDir", "Reason", "AdminComment"),
 )
 PLAN: Final = compile_plan("|".join(COLUMNS))
 KEPT_OF_RECORD: Final = 4096  # characters of a record that was set aside

@@ -60,13 +60,6 @@ def count_array_tasks(spec: str) -> int:
     return total
 
 
-def expand_array_spec(spec: str, *, limit: int = 10_000) -> tuple[int, ...]:
-    """List the task ids of an array range, at most `limit` of them. Raises FieldError `bad_job_id`."""
-    if count_array_tasks(spec) > limit:
-        raise FieldError("bad_job_id", f"array range {spec[:60]!r} stands for more than {limit} tasks")
-    return tuple(task for tasks in _ranges(spec) for task in tasks)
-
-
 def _ranges(spec: str) -> list[range]:
     ranges = []
     for item in spec.partition("%")[0].split(","):

@@ -32,7 +32,7 @@ JOB_FIELDS: Final = (
     *("user_name", "user_id", "state", "exit_code", "exit_code_signal", "requeue_count", "nodelist", "comment"),
     *("submit_time", "eligible_time", "start_time", "end_time", "elapsed_time", "time_limit", "allocated_tres"),
     *("requested_tres", "account", "cluster", "partition", "qos", "name", "submit_command", "working_directory"),
-    *("state_reason", "steps"),
+    *("state_reason", "admin_comment", "steps"),
 )
 
 
@@ -66,6 +66,7 @@ def write_columns(job: object) -> dict[str, str]:
         "Restarts": str(number("requeue_count") or 0),
         "NodeList": text("nodelist"),
         "Comment": text("comment"),
+        "AdminComment": text("admin_comment"),
         "Submit": time_text(number("submit_time")),
         "Eligible": time_text(number("eligible_time")),
         "Start": time_text(number("start_time")),

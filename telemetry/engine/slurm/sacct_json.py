@@ -135,6 +135,7 @@ def write_columns(job: object, dialect: Dialect) -> dict[str, str]:
         "ExitCode": _exit_code(at(job, "exit_code"), dialect),
         "NodeList": text("nodes"),
         "Comment": text("comment.job"),
+        "AdminComment": text("comment.administrator"),
         "Submit": time_text(number("time.submission")),
         "Eligible": time_text(number("time.eligible")),
         "Start": time_text(number("time.start")),

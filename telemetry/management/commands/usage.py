@@ -11,6 +11,7 @@ from portal.core.errors import Invalid
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry import services
+from telemetry.management.inputs import find_cluster
 from telemetry.models import Job, RollupDay
 from telemetry.selectors import Period, Scope, Totals, daily_totals, totals
 
@@ -50,10 +51,7 @@ class Command(BaseCommand):
         parser.add_argument("--to", dest="last", type=_day, help="last UTC day, included")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        cluster = Cluster.objects.named(options["cluster"]).first()
-        if cluster is None:
-            known = ", ".join(Cluster.objects.values_list("name", flat=True)) or "none"
-            raise CommandError(f"There is no cluster {options['cluster']!r}; known: {known}.")
+        cluster = find_cluster(options["cluster"])
         if not services.catch_up(cluster=cluster):
             raise CommandError("Another process holds the rollups' lease and does not finish; try again in a minute.")
         scope = Scope(actor=SYSTEM_ACTOR, cluster=cluster, period=_period(cluster, options["first"], options["last"]))

@@ -7,8 +7,7 @@ from typing import Any, Final
 from principals.models import Cluster
 from telemetry.engine.accelerators import ACCELERATORS, Accelerator, identify, smallest_of
 from telemetry.engine.gpu_use import CLOCKS_DIFFER_S, GpuReading, find_fit, sum_up
-from telemetry.models import Job, JobGpu, JobGpuUse, Node
-from telemetry.services.generations import start_generation
+from telemetry.models import DataGeneration, Job, JobGpu, JobGpuUse, Node
 from telemetry.services.gpu_rollups import mark_days
 
 _MADE: Final = [each.name for each in JobGpuUse._meta.fields if each.name != "job"]
@@ -59,7 +58,7 @@ def sum_up_jobs(cluster: Cluster, rows: Iterable[JobGpu]) -> None:
         update_conflicts=True, unique_fields=["job"], update_fields=_MADE,
     )  # fmt: skip
     mark_days(cluster, (job.usage_end.date() for job in jobs.values() if job.usage_end))
-    start_generation(cluster)
+    DataGeneration.objects.start(cluster)
 
 
 def accelerators_of(cluster: Cluster) -> list[Accelerator]:

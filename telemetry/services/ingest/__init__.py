@@ -1,6 +1,6 @@
 """How job records come in: one path for the command, the API, readers and the simulator."""
 
-from telemetry.services.ingest.files import ingest_file, ingest_records
+from telemetry.services.ingest.files import ingest_file
 from telemetry.services.ingest.mistyped import feed_cluster, require_cluster, withdraw_cluster, withdraw_mistyped
 from telemetry.services.ingest.quarantine import count_reasons, describe_others
 from telemetry.services.ingest.retrying import can_retry, retry_batch
@@ -17,7 +17,6 @@ __all__ = [
     "describe_others",
     "feed_cluster",
     "ingest_file",
-    "ingest_records",
     "require_cluster",
     "retry_batch",
     "run_batch",

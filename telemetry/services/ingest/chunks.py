@@ -192,7 +192,9 @@ class _Writer:
         attributor: Attributor,
     ) -> Known:
         user_id, lab_id = ids[1], ids[3]
-        found, campaign = attributor.attribute(user_id, record.submit_s, record.campaign[:100])
+        found, campaign = attributor.attribute(
+            user_id, record.submit_s, campaign=record.campaign[:100], extra=record.extra
+        )
         footprint = rows.footprint_of(record, user_id, lab_id, found)
         self.pending[record.raw_job_id, record.submit_s] = rows.make_row(
             record, footprint, digest=digest, ids=ids, found=found, campaign=campaign, changed_s=self.now_s,

@@ -1,4 +1,4 @@
-"""Ingest in the caller's process: a file or stream of the command, records of a reader or a simulator."""
+"""Ingest of a file or a pipe in the caller's process."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -14,12 +14,11 @@ from principals.actors import Actor
 from principals.models import Cluster
 from telemetry import permissions
 from telemetry.engine.slurm.errors import FormatError
-from telemetry.engine.slurm.records import JobRecord
 from telemetry.models import IngestBatch
 from telemetry.services import job_indexes
 from telemetry.services.ingest import batches
 from telemetry.services.ingest.feed import Feed
-from telemetry.services.ingest.reading import FORMATS, RECORDS, Chunk, cut_records
+from telemetry.services.ingest.reading import FORMATS, Chunk
 from telemetry.services.ingest.running import Report, read_chunks, run_feed
 
 _READ_BYTES: Final = 1024 * 1024
@@ -67,21 +66,6 @@ def ingest_file(
     except FormatError as error:
         batches.fail_batch(batch, feed.lease, actor.ref, str(error))
         job_indexes.build_missing()
-    except BaseException as error:
-        _note_interruption(feed, actor, error)
-        raise
-    return batch
-
-
-def ingest_records(
-    *, actor: Actor, cluster: Cluster, records: Iterable[JobRecord], source: str, name: str = ""
-) -> IngestBatch:
-    """Ingest records that a reader or simulator made, by the same path as text; return the batch, done."""
-    permissions.require_feed(actor, "jobs", cluster.name)
-    batch = batches.start_batch(actor=actor, cluster=cluster, format=RECORDS, source=source, name=name)
-    feed = Feed(batch, cluster, batches.lease_of(batch), group_is_lab=False)
-    try:
-        run_feed(feed, cut_records(records), actor.ref)
     except BaseException as error:
         _note_interruption(feed, actor, error)
         raise

@@ -12,7 +12,14 @@ import polars as pl
 
 from portal.core import clock
 from principals.models import Cluster
-from telemetry.engine.attribution import UNKNOWN, Attribution
+from telemetry.engine.attribution import (
+    CONFIDENCE,
+    METHOD_LABELLED,
+    METHOD_LABELLED_DOUBTED,
+    UNKNOWN,
+    Attribution,
+)
+from telemetry.engine.labels import labelled_harness
 from telemetry.engine.slurm.bulk_columns import Columns
 from telemetry.engine.slurm.records import EARLIEST_S, LARGEST_COUNT, LONGEST_S, JobRecord, Outcome
 from telemetry.engine.suspects import find_suspects
@@ -149,8 +156,28 @@ def _with_attribution(feed: Feed, jobs: pl.DataFrame, columns: Columns) -> pl.Da
     asked = jobs.select("cluster_user_id", "submit_s").with_row_index("at").sort("submit_s")
     found = asked.join_asof(table.sort("submit_s"), on="submit_s", by="cluster_user_id", check_sortedness=False)
     found = found.sort("at").select(pl.coalesce(name, value) for name, value in _NOBODY.items())
+    found = _with_labels(found, jobs, columns)
     own = pl.Series("campaign", [tail.campaign[:100] for tail in columns.tails], dtype=pl.String).gather(jobs["tail"])
     return jobs.hstack(found.with_columns(pl.when(own != "").then(own).otherwise("campaign").alias("campaign")))
+
+
+def _with_labels(found: pl.DataFrame, jobs: pl.DataFrame, columns: Columns) -> pl.DataFrame:
+    """Let the labels of the controller speak before the sessions (`attribution.labelled`), where there are any."""
+    labels = pl.Series("label", [labelled_harness(tail.extra) for tail in columns.tails], dtype=pl.String)
+    if not (labels != "").any():
+        return found
+    same = pl.col("harness") == pl.col("label")
+    method = (
+        pl.when(pl.col("actor") == "human").then(pl.lit(METHOD_LABELLED_DOUBTED)).otherwise(pl.lit(METHOD_LABELLED))
+    )
+    told = {
+        "actor": pl.lit("agent"), "actor_method": method, "actor_confidence": method.replace_strict(CONFIDENCE),
+        "harness": pl.col("label"), "session_id": pl.when(same).then("session_id"),
+        "campaign": pl.when(same).then("campaign").otherwise(pl.lit("")),
+    }  # fmt: skip
+    is_labelled = pl.col("label") != ""
+    changed = (pl.when(is_labelled).then(each).otherwise(name).alias(name) for name, each in told.items())
+    return found.with_columns(labels.gather(jobs["tail"])).with_columns(changed).drop("label")
 
 
 def _flat(found: Attribution) -> tuple[Any, ...]:

@@ -1,12 +1,11 @@
 """From a stream of bytes to chunks of outcomes, each with the place to go on from after it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from telemetry.engine.slurm.lines import Source, number_outcomes
-from telemetry.engine.slurm.records import JobRecord, Outcome
+from telemetry.engine.slurm.records import Outcome
 from telemetry.engine.slurm.sacct_json import SacctJsonReader
 from telemetry.engine.slurm.sacct_text import SacctReader
 from telemetry.engine.slurm.xdmod_text import XdmodReader
@@ -80,10 +79,3 @@ def cut_stream(reader: Reader, size: int = CHUNK_ROWS) -> Iterator[Chunk]:
 
 def _place_of(reader: Reader) -> Place:
     return Place(reader.offset, reader.next_line, reader.header)
-
-
-def cut_records(records: Iterable[JobRecord], size: int = CHUNK_ROWS) -> Iterator[Chunk]:
-    """Cut records that came as objects into chunks; the place counts them."""
-    iterator = enumerate(records, start=1)
-    while outcomes := list(islice(iterator, size)):
-        yield Chunk(outcomes, Place(line=outcomes[-1][0] + 1))

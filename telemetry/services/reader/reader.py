@@ -114,8 +114,10 @@ class Reader:
         self._store(self.source.account_between(start, end if end < now else end + AHEAD, now_s=clock.now_s()))
 
     def _require_going(self) -> None:
+        """Keep what is ours while Slurm is asked: many questions in a row may take longer than a batch's lease."""
         if not self.goes_on():
             raise ReaderStopped
+        self.stream.keep()
 
     def count(self) -> int:
         """Add what users asked the controller since the last count; return how many calls. Errors: as `look`.

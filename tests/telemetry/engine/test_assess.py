@@ -23,9 +23,9 @@ from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.records import JobRecord, Rejected, StepSeen
 from telemetry.engine.slurm.sacct_text import SacctReader
 from telemetry.engine.tallies import Tally
-from telemetry.engine.usage import histogram_bucket
 from tests.telemetry.engine.sacct_texts import COLUMNS, NOW_S, many_rows, row, text
 from tests.telemetry.engine.shared import shared_file
+from tests.telemetry.usage_by_hand import histogram_bucket
 
 STEP = row(JobID="101.batch", JobIDRaw="101.batch", User="")
 RUNNING = {"State": "RUNNING", "End": "Unknown"}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telemetry.engine.accelerators import ACCELERATORS, BY_SLUG, identify
+from telemetry.engine.accelerators import ACCELERATORS, identify
 from telemetry.engine.gpu_use import (
     HEAVY_PERCENT,
     THRESHOLD_WORDS,
@@ -14,11 +14,11 @@ from telemetry.engine.gpu_use import (
     classify,
     find_fault,
     find_fit,
-    stranded,
     sum_up,
 )
 
 GIB = 2**30
+BY_SLUG = {one.slug: one for one in ACCELERATORS}
 A100, H200, V100 = BY_SLUG["nvidia-a100-80gb"], BY_SLUG["nvidia-h200-141gb"], BY_SLUG["nvidia-v100-32gb"]
 PERCENT = st.floats(0, 100)
 
@@ -44,11 +44,10 @@ def test_the_words_of_the_threshold_are_the_constant():
 
 
 @given(PERCENT, PERCENT)
-def test_every_use_has_one_quadrant_and_strands_no_more_than_it_holds(compute, memory):
+def test_every_use_has_one_quadrant_and_needs_the_larger_of_both(compute, memory):
     use = sum_up([a_gpu(compute, memory)])
     assert use.quadrant is classify(compute, memory)
-    assert 0 <= stranded(10, use.used_percent) <= 10
-    assert stranded(10, use.used_percent) == pytest.approx(10 * (1 - max(compute, memory) / 100))
+    assert use.used_percent == max(compute, memory)
 
 
 def test_a_job_is_the_mean_of_its_gpus_and_the_largest_of_their_peaks():

@@ -144,7 +144,7 @@ def job(raw: int = 8, **changes: Any) -> dict[str, Any]:
     return {
         "job_id": raw, "account": "chem", "user": "ada", "group": "users", "cluster": "aster", "partition": "cpu",
         "qos": "normal", "name": "train", "nodes": "n1", "allocation_nodes": 1, "submit_line": "sbatch run.sh",
-        "working_directory": "/home/ada", "restart_cnt": 0, "comment": {"job": "campaign=fold"},
+        "working_directory": "/home/ada", "restart_cnt": 0, "comment": {"job": "campaign=fold", "administrator": ""},
         "array": {"job_id": 0, "task_id": number(None), "task": ""}, "het": {"job_id": 0, "job_offset": number(None)},
         "time": {
             "submission": 1782900000, "eligible": 1782900000, "start": 1782900300, "end": 1782903900, "elapsed": 3600,

@@ -12,6 +12,7 @@ from telemetry.engine import usage
 from telemetry.engine.iteration import WITHIN_MINUTES
 from telemetry.engine.period_study import AFTER_S, SCHEMA, PeriodStudy, Study
 from telemetry.engine.similarity import Keys, keys_of
+from tests.telemetry import usage_by_hand
 
 LO, HI = 1_782_864_000, 1_782_950_400  # a day
 LOST = {"CANCELLED": "cancelled", "FAILED": "failed", "OUT_OF_MEMORY": "failed", "TIMEOUT": "timeout"}
@@ -175,7 +176,7 @@ def test_waits_are_of_jobs_that_ended_after_having_started(rows: list[Job]) -> N
     counts: dict[str, list[int]] = defaultdict(lambda: [0] * usage.RUNTIME_BUCKETS)
     for job in rows:
         if _within(job["end_s"]) and job["start_s"] is not None:
-            counts[job["actor"]][usage.histogram_bucket(job["start_s"] - job["submit_s"])] += job["array_tasks"]
+            counts[job["actor"]][usage_by_hand.histogram_bucket(job["start_s"] - job["submit_s"])] += job["array_tasks"]
     found = studied(rows, 10).waits
     assert found.keys() == counts.keys()
     for actor, of_actor in counts.items():

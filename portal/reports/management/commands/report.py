@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from portal.core.errors import DomainError
 from portal.reports import pages, services
 from principals.actors import SYSTEM_ACTOR
-from principals.models import Cluster
+from telemetry.management.inputs import find_cluster
 from telemetry.models import RollupDay
 from telemetry.selectors import Period
 
@@ -24,10 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("--fresh", action="store_true", help="measure now, even where a version is published")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        cluster = Cluster.objects.named(options["cluster"]).first()
-        if cluster is None:
-            known = ", ".join(Cluster.objects.values_list("name", flat=True)) or "none"
-            raise CommandError(f"There is no cluster {options['cluster']!r}; known: {known}.")
+        cluster = find_cluster(options["cluster"])
         try:
             period = Period.parse_month(options["month"])
             content = services.current_content(
