@@ -29,8 +29,11 @@ from telemetry.engine.activity import MEASURES
 ROOT = Path(__file__).resolve().parents[2]
 ZONE = "America/New_York"
 SHARE = 0.004
-# What a generator may call is where data come in; and the count that the reader of Slurm brings is a type of theirs.
-MAY_USE = {"telemetry": {"services"}, "telemetry.engine.slurm.statistics": {"Asked"}}
+# What a generator may call is where data come in, with the forms that they have there.
+MAY_USE = {
+    "telemetry": {"services"}, "telemetry.engine.slurm.statistics": {"Asked"},
+    "telemetry.api.activity": {"MOST_BYTES", "batch_of"}, "telemetry.schemas": {"ActivityIn"},
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

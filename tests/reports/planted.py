@@ -14,6 +14,7 @@ _HARNESS_COLUMNS: Final = {
     "users": "users", "submissions": "submissions", "core_hours": "core_s", "gpu_hours": "gpu_s",
 }  # fmt: skip
 _DAY_S: Final = 86_400
+FEWEST: Final = 5
 SHARE, MEDIAN, RATIO, AMOUNT = "share", "median", "ratio", "amount"
 
 
@@ -53,6 +54,7 @@ def places() -> Iterator[Place]:
         yield Place(("session_people", who), AMOUNT, "session-age", row, "people")
     for quadrant in ("both", "compute", "memory", "low"):
         yield Place(("gpu_quadrants", quadrant), SHARE, "gpu-utilisation", quadrant, "share")
+    yield from _commands()
     for row in ("command", "submit_line", "script", "template", "application", "work_dir"):
         yield Place(("alike", row), AMOUNT, "similar-jobs", row, "jobs")
 
@@ -90,14 +92,59 @@ def _behaviour(actor: str) -> Iterator[Place]:
     yield at("unchanged", SHARE, "oom-unchanged", "unchanged")
 
 
+_CATEGORIES: Final = ("text", "build", "packages", "versions", "slurm", "editors", "network", "interpreters", "other")
+_TOOLS: Final = ("head", "tail", "cat", "sed", "awk", "grep", "find", "wc", "less", "vim", "all")
+
+
+def _commands() -> Iterator[Place]:
+    """Yield what collectors tell of."""
+    for who in ("agent", "human"):
+        for path, kind, figure, row, column in _of_driver(who):
+            yield Place(("activity", who, *path), kind, figure, row or who, column or "value")
+    for name, row in (("any", "any"), ("much", "many"), ("code", "code"), ("web", "web"), ("search", "search")):
+        yield Place(("activity", "fetching", name), SHARE, "external-fetches", row, "agent")
+
+
+def _of_driver(who: str) -> list[tuple[tuple[str, ...], str, str, str, str]]:
+    """List path, kind, figure, row (the driver's where empty) and column (the value) of what a driver did."""
+    return [
+        (("commands_a_minute",), MEDIAN, "command-rate", "", ""),
+        (("sessions",), AMOUNT, "command-rate", "", "sessions"),
+        *((("a_user_by_category", name), RATIO, "command-classes", name, who) for name in _CATEGORIES),
+        *((("tools_for_100_jobs", name), RATIO, "file-tools", name, who) for name in _TOOLS),
+        (("tree_walks_a_user",), RATIO, "tree-walks", "", ""),
+        (("searches_a_user",), RATIO, "recursive-searches", "", ""),
+        *(((name,), AMOUNT, "query-commands", "", name) for name in ("queries", "submissions")),
+        (("loops", "number"), AMOUNT, "loop-time", "", "loops"),
+        (("loops", "median_s"), MEDIAN, "loop-time", "", ""),
+        *(
+            (("loops", "within", minutes), SHARE, "loops-closed", "", f"within_{minutes}")
+            for minutes in ("10", "30", "60", "180")
+        ),
+        (("polling", "number"), AMOUNT, "polling-loops", "", "loops"),
+        (("polling", "queries"), AMOUNT, "polling-loops", "", "queries"),
+        (("polling", "period_median_s"), MEDIAN, "polling-loops", "", "period"),
+        *(
+            (("destructive", trait, name), AMOUNT, "destructive-commands", trait, f"{who}_{column}")
+            for trait in ("rm_force", "rm_root", "kill", "git_discard")
+            for name, column in (("number", "calls"), ("users", "users"))
+        ),
+    ]
+
+
 # Planted, and measured by no figure yet: each with the figure that is to come. A figure that has come is taken out
 # here and gets its place above.
-NOT_MEASURED: Final[dict[str, str]] = {}
+NOT_MEASURED: Final = {"activity.extended": "extensions-run"}
 # What `books` derive others from, which the report says in another form: the path, and why.
 DERIVED: Final = {
     "period": "what was asked for",
     "gpu_measured_jobs": "the sum of the quadrants' jobs",
     "on_test": "of partitions.test",
+    "commands": "the sum of its categories",
+    "active_minutes": "of no figure: minutes with a command",
+    "commands_an_active_minute": "of no figure: the paper counts by time",
+    "unknown_commands": "a share of all: below",
+    "users": "of activity: those who have sessions",
 }
 
 
@@ -114,6 +161,13 @@ def with_derived(planted: dict[str, Any]) -> dict[str, Any]:
         name: {"agent": jobs["agent"], "all": sum(jobs.values())} for name, jobs in planted["partitions"].items()
     }
     return planted | shares | {"partitions": partitions}
+
+
+def is_of_few(planted: Mapping[str, Any], place: Place) -> bool:
+    """Say whether a planted number is about fewer than five people, so that the report withholds it."""
+    if "destructive" not in place.planted:
+        return False
+    return 0 < number_at(planted, (*place.planted[:-1], "users")) < FEWEST
 
 
 def number_at(planted: Mapping[str, Any], path: tuple[str, ...]) -> float:

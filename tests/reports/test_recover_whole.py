@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.reports.planted import cells, number_at, places, with_derived
+from tests.reports.planted import cells, is_of_few, number_at, places, with_derived
 from tests.support.services import postgres
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +29,8 @@ def test_the_whole_measurement_is_recovered() -> None:
     off = {}
     for place in places():
         wanted, said = number_at(planted, place.planted), found[place.figure, place.row, place.column]
+        if is_of_few(planted, place):
+            continue
         if said is None or not place.holds(wanted, said / place.per):
             off[place.name] = (wanted, said)
     assert off == {}

@@ -13,6 +13,7 @@ from portal.core import audit, clock
 from portal.core.errors import Conflict, Invalid
 from portal.demo.paper import accounting, gpus, published
 from portal.demo.paper.accounting import Accounting
+from portal.demo.paper.activity.sending import send_all
 from portal.demo.paper.books import Books
 from portal.demo.paper.gpus import GpuExports
 from portal.demo.paper.jobs import Workload
@@ -21,7 +22,6 @@ from portal.demo.paper.plan import Plan, make_plan
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, Lab, User
-from principals.services import DeclaredSession
 from telemetry import services as telemetry_services
 from telemetry.engine.slurm.statistics import Asked
 
@@ -30,7 +30,6 @@ SOURCE: Final = "simulate"
 SMALLEST: Final = 0.003  # of a smaller share not everybody would have a job
 _NOW: Final = datetime.combine(published.LAST + timedelta(days=14), datetime.min.time(), UTC)  # all jobs are over
 _DUMP_BYTES: Final = 96 * 1024 * 1024
-_SESSIONS_AT_ONCE: Final = 1000
 _CALL_US: Final = (300, 2500)  # how long the controller works on one
 
 
@@ -46,7 +45,7 @@ def load_paper(*, seed: int, share: float, say: Say) -> dict[str, Any]:
         raise Conflict(
             "This database is not empty.", code="not_empty", remedy="Point GATEHOUSE_DATA or DATABASE_URL at another."
         )
-    say(f"Planning {round(published.JOBS * share):,} jobs of {published.USERS:,} people …")
+    say(f"Planning {round(published.JOBS * share):,} jobs …")
     plan = make_plan(seed=seed, share=share, zone=settings.FACILITY_TIME_ZONE)
     with clock.at(_NOW):
         return _Loading(plan, say).run()
@@ -62,7 +61,9 @@ class _Loading:
 
     def run(self) -> dict[str, Any]:
         """Load everything; return the books."""
-        self._declare_sessions()
+        self._books.note_sessions(self._plan.spans)
+        # Before any job, as each is then attributed once. Collectors tell of the sessions too.
+        self._books.activity = send_all(self._plan, self._cluster, self._say)
         with TemporaryFile("w+t", encoding="utf-8") as exports:
             exports.write(gpus.HEADER)
             for dump in self._dumps(exports):
@@ -82,23 +83,6 @@ class _Loading:
             object_label=self._cluster.name, after={"jobs": self._plan.jobs, "people": len(self._plan.people)},
         )  # fmt: skip
         return planted
-
-    def _declare_sessions(self) -> None:
-        """Declare every session before any job: then each job is attributed once, as it arrives."""
-        spans, people = self._plan.spans, self._plan.people
-        self._say(f"Declaring {len(spans):,} sessions …")
-        declared = [
-            DeclaredSession(
-                login=people[span.person].login, host=span.host, kind=span.kind, harness=span.harness,
-                started=_instant(span.start_s), ended=_instant(span.end_s) if span.end_s is not None else None,
-                source=SOURCE,
-            )
-            for span in spans
-        ]  # fmt: skip
-        for first in range(0, len(declared), _SESSIONS_AT_ONCE):
-            some = declared[first : first + _SESSIONS_AT_ONCE]
-            telemetry_services.declare_sessions(actor=SYSTEM_ACTOR, cluster=self._cluster, sessions=some, source=SOURCE)
-        self._books.note_sessions(spans)
 
     def _dumps(self, exports: IO[str]) -> Iterator[BinaryIO]:
         """Yield accounting text, a dump at a time, and write GPU use beside it; a file without a name is gone at once.
@@ -148,7 +132,3 @@ class _Loading:
             days[day][person.login] = Asked(calls, calls * rng.randrange(*_CALL_US))
         for day, asked in sorted(days.items()):
             telemetry_services.add_calls(actor=SYSTEM_ACTOR, cluster=self._cluster, day=day, asked=asked)
-
-
-def _instant(moment_s: int) -> datetime:
-    return datetime.fromtimestamp(moment_s, UTC)

@@ -21,6 +21,9 @@ _WORDS: Final = (
     "index", "plot", "stack", "filter", "assemble", "render", "sample", "reduce", "anneal", "ionize", "bin", "cluster",
     "embed", "score", "tune", "encode", "decode",
 )  # fmt: skip
+# What few jobs share comes of small submissions, else it would be one person's.
+_MOST_ALIKE: Final = 3
+_NOT_RARE: Final = ("script", "template", "application", OWN)
 _KINDS: Final = {"command": 3, "submit_line": 6, "script": 24, "template": 30, "application": 30, FOLDER: 20}
 
 
@@ -51,7 +54,7 @@ class Works:
     def make(self, person: Person, size: int) -> Work:
         """Make something new to submit `size` jobs of."""
         self._serial += 1
-        kind = self._alike.draw(size)
+        kind = self._alike.draw(size, None if size <= _MOST_ALIKE else _NOT_RARE)
         shared = self._folders.draw(size) == FOLDER
         word = self._rng.choice(_WORDS[: _KINDS.get(kind, len(_WORDS))])
         place = self._rng.choice(_WORDS[: _KINDS[FOLDER]])

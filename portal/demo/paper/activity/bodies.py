@@ -1,11 +1,11 @@
-"""The bodies that collectors send, one a watched hour and login node, as `POST /api/v1/ingest/activity` takes them.
+"""The bodies that collectors send, one a watch and login node, as `POST /api/v1/ingest/activity` takes them.
 
-A collector watches each node for as large a part of the window as there are jobs for each person: then commands,
-sessions and jobs keep the paper's ratios at any share. At the end it tells of every session once more.
+Collectors watch the nodes for as large a part of the window as there are jobs for each person, some hours at a time:
+then commands, sessions and jobs keep the paper's ratios at any share. At the end they tell of every session once more.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from typing import Any, Final
 from uuid import UUID
@@ -24,7 +24,8 @@ from portal.demo.plan import AGENT, HUMAN
 STUDY: Final = "baseline-2026"
 _MINUTE_S: Final = 60
 _FIRST_PID: Final = 20_000
-_SHORTEST_S: Final = 300
+_WATCHES: Final = 5  # at least so many
+_LONGEST_WATCH_H: Final = 8  # of a busy node a body of so many hours is still below a megabyte
 
 
 class Bodies:
@@ -34,94 +35,96 @@ class Bodies:
         self._plan, self._cluster = plan, cluster
         self._rng = Random(f"{plan.seed}:activity")
         share = plan.jobs / JOBS
-        watched = max(1, round((plan.end_s - plan.start_s) // HOUR_S * share ** (1 - FEWER_PEOPLE)))
-        hours = range(plan.start_s, plan.end_s, HOUR_S)
-        self.hours = sorted(self._rng.sample(hours, watched))
+        hours = (plan.end_s - plan.start_s) // HOUR_S * share ** (1 - FEWER_PEOPLE)
+        self.watch_s = HOUR_S * max(1, min(_LONGEST_WATCH_H, round(hours / _WATCHES)))
+        all_watches = range(plan.start_s, plan.end_s - self.watch_s + 1, self.watch_s)
+        watched = min(len(all_watches), round(hours * HOUR_S / self.watch_s))
+        self.watches = sorted(self._rng.sample(all_watches, watched))
         self._rates = [self._rate(span) for span in plan.spans]
-        self._events = Events(self._rng, plan.spans, self.hours)
+        self._events = Events(self._rng, plan.spans, self.watches, self.watch_s)
         self._events.destroy(share)
         self._events.fetch()
         self._events.extend()
         jobs = {who: sum(act.size for act in plan.acts if act.actor == who) for who in published.DRIVERS}
-        self.books = ActivityBooks(jobs)
+        self.books = ActivityBooks(jobs, plan.spans)
         self._mixes = mixes(
             commands=self._expected(), jobs=jobs, users={who: len(self._events.users(who)) for who in published.DRIVERS}
         )
-        self._acts = _by_hour(plan.acts, set(self.hours), lambda act: act.at_s)
+        self._acts = self._by_watch(plan.acts, lambda act: act.at_s)
         loops = [act for act in plan.acts if act.goes_on and act.until_s is not None]
         # A loop counts when it closes, so that long ones are as likely to be seen as short ones.
-        self._closing = _by_hour(loops, set(self.hours), lambda act: act.until_s or 0)
+        self._closing = self._by_watch(loops, lambda act: act.until_s or 0)
         self._run = {host: UUID(int=self._rng.getrandbits(128), version=4) for host in _hosts()}
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yield every body; times as the contract has them."""
-        for hour in self.hours:
+        for watch in self.watches:
             there: dict[str, list[int]] = defaultdict(list)
             for number, span in enumerate(self._plan.spans):
-                begun = span.start_s < hour + HOUR_S - _SHORTEST_S
-                if begun and (span.end_s is None or span.end_s > hour + _SHORTEST_S):
+                if span.start_s < watch + self.watch_s and (span.end_s is None or span.end_s > watch):
                     there[span.host].append(number)
             for host in _hosts():
-                yield self._hour(host, hour, there[host])
+                yield self._watch(host, watch, there[host])
         for host in _hosts():
             yield self._last(host)
 
-    def _hour(self, host: str, hour: int, numbers: Sequence[int]) -> dict[str, Any]:
-        body = self._body(host, hour, hour + HOUR_S)
+    def _watch(self, host: str, watch: int, numbers: Sequence[int]) -> dict[str, Any]:
+        body = self._body(host, watch, watch + self.watch_s)
         for number in numbers:
-            self._session(body, number, hour)
-        commands = self._rng.randrange(2 * published.UNKNOWN_AN_HOUR)
+            self._session(body, number, watch)
+        commands = self._rng.randrange(2 * published.UNKNOWN_AN_HOUR * self.watch_s // HOUR_S)
         if commands:
             self.books.note_unknown(commands)
             counts = {"commands": commands, "category:other": commands}
             body["minutes"].append(
-                {"session": "", "driver": "unknown", "minute": _zulu(hour + 30 * _MINUTE_S), "counts": counts}
+                {"session": "", "driver": "unknown", "minute": _zulu(watch + 30 * _MINUTE_S), "counts": counts}
             )
         body["health"]["events"] = 3 * sum(row["counts"]["commands"] for row in body["minutes"])
         return body
 
-    def _session(self, body: dict[str, Any], number: int, hour: int) -> None:
-        """Write what a session did in an hour."""
+    def _session(self, body: dict[str, Any], number: int, watch: int) -> None:
+        """Write what a session did in a watch."""
         span = self._plan.spans[number]
         driver = AGENT if span.kind == AGENT else HUMAN
-        first, behind = _whole_minutes(span, hour)
-        self.books.note_hour(driver, span.person, number, behind - first)
-        minutes = self._minutes(driver, number, hour, first, behind)
-        for act in self._acts.get((hour, span), ()):
-            minutes[(act.at_s - hour) // _MINUTE_S].append(SUBMISSION)
+        first, behind = self._whole_minutes(span, watch)
+        until_s = watch + self.watch_s
+        self.books.note_watch(driver, number, min(span.end_s or until_s, until_s) - max(span.start_s, watch))
+        minutes = self._minutes(driver, number, watch, first, behind)
+        for act in self._acts.get((watch, span), ()):
+            minutes[(act.at_s - watch) // _MINUTE_S].append(SUBMISSION)
             body["submissions"].append({"session": _id(number, span), "at": _zulu(act.at_s)})
         for minute, kinds in sorted(minutes.items()):
             counts = Counter(name for kind in kinds for name in kind) + Counter(commands=len(kinds))
             self.books.note_minute(driver, span.person, number, counts)
-            at = _zulu(hour + minute * _MINUTE_S)
+            at = _zulu(watch + minute * _MINUTE_S)
             body["minutes"].append(
                 {"session": _id(number, span), "driver": driver, "minute": at, "counts": dict(counts)}
             )
-        self._loops(body, driver, number, hour)
-        last = hour + _MINUTE_S * max(minutes, default=first)
-        body["sessions"].append(self._described(number, max(last, span.start_s), hour + HOUR_S))
+        self._loops(body, driver, number, watch)
+        last = min(until_s, watch + _MINUTE_S * max(minutes, default=first))
+        body["sessions"].append(self._described(number, max(last, span.start_s), until_s))
 
-    def _minutes(self, driver: str, number: int, hour: int, first: int, behind: int) -> dict[int, list[Kind]]:
-        """Draw the commands of a session's hour by its minutes."""
+    def _minutes(self, driver: str, number: int, watch: int, first: int, behind: int) -> dict[int, list[Kind]]:
+        """Draw the commands of a session's watch by its minutes."""
         rng, found = self._rng, defaultdict[int, list[Kind]](list)
         commands = int(self._rates[number] * (behind - first) + rng.random())
-        kinds = self._mixes[driver].draw(rng, commands) + self._events.placed.get((hour, number), [])
+        kinds = self._mixes[driver].draw(rng, commands) + self._events.placed.get((watch, number), [])
         active = min(behind - first, -(-len(kinds) // published.AT_ONCE[driver]))
         places = rng.sample(range(first, behind), active)
         for place, kind in enumerate(kinds):
             found[places[place % active]].append(kind)
         return found
 
-    def _loops(self, body: dict[str, Any], driver: str, number: int, hour: int) -> None:
+    def _loops(self, body: dict[str, Any], driver: str, number: int, watch: int) -> None:
         span, rng = self._plan.spans[number], self._rng
-        for act in self._closing.get((hour, span), ()):
+        for act in self._closing.get((watch, span), ()):
             self.books.note_loop(driver, act.interval_s)
             submitted, again = _zulu(act.at_s), _zulu(act.at_s + act.interval_s)
             body["loops"].append({"session": _id(number, span), "submitted": submitted, "again": again})
-        if rng.random() < published.POLLING_AN_HOUR[driver]:
+        begun, behind = (watch + _MINUTE_S * minute for minute in self._whole_minutes(span, watch))
+        if rng.random() < published.POLLING_AN_HOUR[driver] * (behind - begun) / HOUR_S:
             period_s = round(rng.uniform(*published.POLLING_PERIOD_S[driver]), 1)
-            begun, behind = (hour + _MINUTE_S * minute for minute in _whole_minutes(span, hour))
-            queries = max(2, int((behind - begun) * rng.uniform(0.1, 0.9) / period_s))
+            queries = max(2, int(min(HOUR_S, behind - begun) * rng.uniform(0.1, 0.9) / period_s))
             self.books.note_polling(driver, queries, period_s)
             last = begun + int(period_s * (queries - 1))
             body["polling"].append(
@@ -132,7 +135,7 @@ class Bodies:
     def _last(self, host: str) -> dict[str, Any]:
         """Tell of all sessions of a host, as the window ends."""
         end_s = self._plan.end_s
-        body = self._body(host, end_s - _MINUTE_S, end_s)
+        body = self._body(host, end_s, end_s)
         for number, span in enumerate(self._plan.spans):
             if span.host == host:
                 body["sessions"].append(self._described(number, min(end_s, span.end_s or end_s), end_s))
@@ -165,34 +168,32 @@ class Bodies:
         return published.COMMANDS_A_MINUTE[driver] * self._rng.lognormvariate(0, published.RATE_SIGMA)
 
     def _expected(self) -> dict[str, float]:
-        """Return about how many commands each driver will issue in the watched hours."""
+        """Return about how many commands each driver will issue in the watches."""
         commands = dict.fromkeys(published.DRIVERS, 0.0)
-        span_hours = (self._plan.end_s - self._plan.start_s) / HOUR_S
+        part = len(self.watches) * self.watch_s / (self._plan.end_s - self._plan.start_s)
         for rate, span in zip(self._rates, self._plan.spans, strict=True):
             there = min(span.end_s or self._plan.end_s, self._plan.end_s) - max(span.start_s, self._plan.start_s)
-            watched_min = max(0, there) / _MINUTE_S * len(self.hours) / span_hours
-            commands[AGENT if span.kind == AGENT else HUMAN] += rate * watched_min
+            commands[AGENT if span.kind == AGENT else HUMAN] += rate * max(0, there) / _MINUTE_S * part
         return commands
+
+    def _by_watch(self, acts: Iterable[Act], when: Callable[[Act], int]) -> dict[tuple[int, Span], list[Act]]:
+        """Return acts that come within a watch, by it and their session."""
+        found: dict[tuple[int, Span], list[Act]] = defaultdict(list)
+        watches, start_s = set(self.watches), self._plan.start_s
+        for act in acts:
+            watch = when(act) - (when(act) - start_s) % self.watch_s
+            if act.span is not None and watch in watches:
+                found[watch, act.span].append(act)
+        return found
+
+    def _whole_minutes(self, span: Span, watch: int) -> tuple[int, int]:
+        """Return the first minute of a watch that a session is there for whole, and the one behind the last."""
+        begun, minutes = max(0, -(-(span.start_s - watch) // _MINUTE_S)), self.watch_s // _MINUTE_S
+        return begun, minutes if span.end_s is None else min(minutes, (span.end_s - watch) // _MINUTE_S)
 
 
 def _hosts() -> list[str]:
     return [f"login{number}" for number in range(1, HOSTS + 1)]
-
-
-def _by_hour(acts: Sequence[Act], hours: set[int], when: Callable[[Act], int]) -> dict[tuple[int, Span], list[Act]]:
-    found: dict[tuple[int, Span], list[Act]] = defaultdict(list)
-    for act in acts:
-        hour = when(act) - when(act) % HOUR_S
-        if act.span is not None and hour in hours:
-            found[hour, act.span].append(act)
-    return found
-
-
-def _whole_minutes(span: Span, hour: int) -> tuple[int, int]:
-    """Return the first minute of an hour that a session is there for whole, and the one behind the last."""
-    begun = max(0, -(-(span.start_s - hour) // _MINUTE_S))
-    behind = _MINUTE_S if span.end_s is None else min(_MINUTE_S, (span.end_s - hour) // _MINUTE_S)
-    return begun, behind
 
 
 def _id(number: int, span: Span) -> str:

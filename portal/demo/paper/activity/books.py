@@ -7,30 +7,33 @@ from typing import Any, Final
 
 from portal.demo.paper.activity import published
 from portal.demo.paper.published import LOOP_MINUTES
+from portal.demo.paper.sessions import Span
 from portal.demo.paper.sums import median_of, share_of
-from portal.demo.plan import AGENT
+from portal.demo.plan import AGENT, HUMAN
 
 _FETCHES: Final = tuple(f"fetch:{kind}" for kind in published.FETCHES)
+_EDITOR: Final = "tool:vim"  # Table I keeps what waits for a person out of its sum
 _EXTENSIONS: Final = ("mcp", "plugin")
 
 
 class ActivityBooks:
-    """Count what is planted, by driver; `jobs` are what each driver submitted in the window."""
+    """Count what is planted, by driver; `jobs` are what each driver submitted in the window, `spans` all sessions."""
 
-    def __init__(self, jobs: Mapping[str, int]) -> None:
+    def __init__(self, jobs: Mapping[str, int], spans: Iterable[Span]) -> None:
         self._jobs = jobs
+        self._users: dict[str, set[int]] = defaultdict(set)
+        for span in spans:
+            self._users[AGENT if span.kind == AGENT else HUMAN].add(span.person)
         self._counts: dict[str, Counter[str]] = defaultdict(Counter)
         self._rare: dict[str, dict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
         self._sessions: dict[str, dict[int, list[int]]] = defaultdict(dict)
-        self._users: dict[str, set[int]] = defaultdict(set)
         self._active: dict[str, Counter[int]] = defaultdict(Counter)
         self._loops: dict[str, Counter[int]] = defaultdict(Counter)
         self._polling: dict[str, list[tuple[int, float]]] = defaultdict(list)
 
-    def note_hour(self, driver: str, person: int, session: int, minutes: int) -> None:
-        """Count an hour of a session that was watched, of which it was there for some minutes."""
-        self._sessions[driver].setdefault(session, [0, 0])[0] += minutes
-        self._users[driver].add(person)
+    def note_watch(self, driver: str, session: int, seconds: int) -> None:
+        """Count the time that a session was there while its node was watched."""
+        self._sessions[driver].setdefault(session, [0, 0])[0] += seconds
 
     def note_minute(self, driver: str, person: int, session: int, counts: Mapping[str, int]) -> None:
         """Count what a session did in a minute."""
@@ -64,7 +67,7 @@ class ActivityBooks:
 
     def _of(self, driver: str) -> dict[str, Any]:
         counts, users, jobs = self._counts[driver], len(self._users[driver]), self._jobs[driver]
-        there = [commands / minutes for minutes, commands in self._sessions[driver].values() if minutes]
+        there = [60 * commands / seconds for seconds, commands in self._sessions[driver].values() if seconds]
         tools = {name: number for name, number in counts.items() if name.startswith("tool:")}
         return {
             "users": users, "sessions": len(self._sessions[driver]), "commands": counts["commands"],
@@ -73,7 +76,7 @@ class ActivityBooks:
             "active_minutes": self._active[driver].total(),
             "a_user_by_category": _each(counts, "category:", users),
             "tools_for_100_jobs": _each(counts, "tool:", jobs / 100) | {
-                "all": share_of(100 * sum(tools.values()), jobs)
+                "all": share_of(100 * (sum(tools.values()) - tools.get(_EDITOR, 0)), jobs)
             },
             "queries": counts["scheduler_query"], "submissions": counts["submission"],
             "tree_walks_a_user": share_of(counts["tree_walk"], users),

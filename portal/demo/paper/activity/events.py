@@ -1,4 +1,4 @@
-"""Commands that few issue, or issue seldom: what destroys, fetches, extends; each at an hour of its session."""
+"""Commands that few issue, or issue seldom: what destroys, fetches, extends; each in a watch of its session."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -13,34 +13,34 @@ from portal.demo.paper.sessions import Span
 from portal.demo.plan import AGENT, HUMAN
 
 HOUR_S: Final = 3600
-_MARGIN_S: Final = 300  # so much of an hour a session must be there for
+_MARGIN_S: Final = 300  # so much of a watch a session must be there for
 Placed: TypeAlias = dict[tuple[int, int], list[Kind]]
 
 
 class Events:
-    """Place events: `placed` by (the hour's first second, the session's number)."""
+    """Place events: `placed` by (the watch's first second, the session's number)."""
 
-    def __init__(self, rng: Random, spans: Sequence[Span], hours: Sequence[int]) -> None:
-        self._rng, self._hours = rng, hours
+    def __init__(self, rng: Random, spans: Sequence[Span], watches: Sequence[int], watch_s: int) -> None:
+        self._rng, self._watches = rng, watches
         self.placed: Placed = defaultdict(list)
         self._of: dict[str, dict[int, list[tuple[int, int, int]]]] = {name: {} for name in published.DRIVERS}
         for number, span in enumerate(spans):
-            first = bisect_left(hours, span.start_s - HOUR_S + _MARGIN_S)
-            behind = len(hours) if span.end_s is None else bisect_right(hours, span.end_s - _MARGIN_S)
+            first = bisect_right(watches, span.start_s - watch_s + _MARGIN_S)
+            behind = len(watches) if span.end_s is None else bisect_left(watches, span.end_s - _MARGIN_S)
             if behind > first:
                 driver = AGENT if span.kind == AGENT else HUMAN
                 self._of[driver].setdefault(span.person, []).append((number, first, behind))
 
     def users(self, driver: str) -> list[int]:
-        """Return the people who are there in any of the hours, in order."""
+        """Return the people who are there in any watch, in order."""
         return sorted(self._of[driver])
 
     def place(self, driver: str, person: int, kind: Kind, number: int = 1) -> None:
-        """Place events of a person, each in some session at some hour."""
+        """Place events of a person, each in some watch of some session."""
         spans = self._of[driver][person]
         weights = [behind - first for _, first, behind in spans]
         for session, first, behind in self._rng.choices(spans, weights, k=number):
-            self.placed[self._hours[self._rng.randrange(first, behind)], session].append(kind)
+            self.placed[self._watches[self._rng.randrange(first, behind)], session].append(kind)
 
     def destroy(self, share: float) -> None:
         """Place a share of what Table III counts, of as many people where there are so many."""

@@ -12,7 +12,9 @@ from portal.demo.plan import AGENT, HUMAN
 Kind: TypeAlias = tuple[str, ...]
 QUERY: Final[Kind] = ("category:slurm", "scheduler_query")
 SUBMISSION: Final[Kind] = ("category:slurm", "submission")
-_WALKS: Final[tuple[Kind, ...]] = (("category:text", "tool:find", "tree_walk"), ("category:text", "tree_walk"))
+_WALKS: Final[dict[Kind, float]] = {
+    ("category:text", "tool:find", "tree_walk"): 0.2, ("category:text", "tree_walk"): 0.8,
+}  # fmt: skip
 _SEARCH: Final[Kind] = ("category:text", "recursive_search")
 
 
@@ -39,7 +41,8 @@ def mixes(*, commands: Mapping[str, float], jobs: Mapping[str, int], users: Mapp
     found = {}
     for driver in published.DRIVERS:
         times = (published.WALKS_RATIO, published.SEARCHES_RATIO) if driver == AGENT else (1.0, 1.0)
-        weights: dict[Kind, float] = dict.fromkeys(_WALKS, people["walks"] * times[0] * users[driver] / 2)
+        walks = people["walks"] * times[0] * users[driver]
+        weights: dict[Kind, float] = {kind: part * walks for kind, part in _WALKS.items()}
         weights[_SEARCH] = people["searches"] * times[1] * users[driver]
         weights[QUERY] = QUERIES_PER_JOB[driver] * jobs[driver]
         for tool, number in published.TOOLS[driver].items():
