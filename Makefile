@@ -12,7 +12,7 @@ BASE_PYTHON = $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	&& { echo $$p; break; }; done)
 PYTEST := $(PY) -m pytest -q
 
-.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility clean
+.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility bench-collector clean
 
 run: $(STAMP)
 	@exec $(PY) manage.py run
@@ -71,6 +71,10 @@ format: $(DEV_STAMP)
 
 bench-facility: $(DEV_STAMP)
 	@$(PY) -m tests.bench.facility $(if $(ROWS),--rows $(ROWS)) $(if $(FILE),--file $(FILE))
+
+# As root, or the kernel tells nothing and /proc is walked.
+bench-collector: $(DEV_STAMP)
+	@$(PY) -m tests.bench.collector
 
 bench: $(DEV_STAMP)
 	@$(PY) -m tests.bench.ingest

@@ -5,8 +5,9 @@ What opens connections is imported when a request is made: `gatehouse --help` do
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from urllib.request import OpenerDirector
@@ -49,14 +50,18 @@ def token() -> str:
         return _checked(text, "GATEHOUSE_TOKEN")
     path = Path(os.environ.get("GATEHOUSE_TOKEN_FILE", DEFAULT_TOKEN_FILE)).expanduser()
     try:
-        mode = path.stat().st_mode
-        if mode & 0o077:
-            raise PortalUnreachable(f"Others can read {path}. Run: chmod 600 {path}")
-        return _checked(path.read_text(encoding="utf-8", errors="replace"), str(path))
+        return read_token(path)
     except OSError as error:
         raise PortalUnreachable(
             f"No token ({error.strerror}). Set GATEHOUSE_TOKEN, or write it to {path} (mode 0600)."
         ) from None
+
+
+def read_token(path: Path) -> str:
+    """Return the token in a file. Errors: `OSError`, `PortalUnreachable` for one that others can read, or no token."""
+    if path.stat().st_mode & 0o077:
+        raise PortalUnreachable(f"Others can read {path}. Run: chmod 600 {path}")
+    return _checked(path.read_text(encoding="utf-8", errors="replace"), str(path))
 
 
 def _checked(text: str, place: str) -> str:
@@ -89,6 +94,45 @@ def get(path: str) -> dict[str, Any]:
         raise PortalUnreachable(f"{url} does not answer: {error.reason}") from None
     except (OSError, HTTPException, ValueError) as error:
         raise PortalUnreachable(f"{url} does not answer: {error or type(error).__name__}") from None
+
+
+def load() -> None:
+    """Import all that a request needs now, for a process that may not read it any more once it asks."""
+    from importlib import import_module
+
+    for name in ("http.client", "ssl", "urllib.request", "encodings.ascii", "encodings.idna", "encodings.latin_1"):
+        import_module(name)
+
+
+class Answer(NamedTuple):
+    """What a portal, or whatever stands before it, answered. `retry_after_s`: how long it asks to wait, if it does."""
+
+    status: int
+    said: dict[str, Any]
+    retry_after_s: float | None
+
+
+def post(url: str, path: str, *, token: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    """POST JSON to an address below /api/v1 of a portal, and return what it answers, also where it refuses.
+
+    Errors: `PortalUnreachable` where nothing answers, or what is no answer of HTTP. `url` is http or https.
+    """
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.request import Request
+
+    own = {"Authorization": f"Bearer {token}", "User-Agent": "gatehouse", "Content-Type": "application/json"}
+    request = Request(f"{url}/api/v1{path}", body, {**own, **headers}, method="POST")  # noqa: S310 - see above
+    try:
+        with _opener().open(request, timeout=TIMEOUT_S) as response:
+            return Answer(response.status, _object(response), None)
+    except HTTPError as error:
+        with error:
+            wait = error.headers.get("Retry-After", "")
+            return Answer(error.code, _problem(error.code, error), float(wait) if wait.isdecimal() else None)
+    except (OSError, HTTPException, ValueError) as error:
+        why = getattr(error, "reason", "") or error or type(error).__name__
+        raise PortalUnreachable(f"{url} does not answer: {why}") from None
 
 
 def _opener() -> "OpenerDirector":

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import PurePosixPath
 from typing import Final
 
 from principals.engine.interpreters import script_of
 
 _INTERPRETERS: Final = ("node", "nodejs", "bun", "deno", "python", "python3")
+_BEGINNINGS: Final = ("node", "bun", "deno", "python")  # of their names, with a version behind
 _ENDINGS: Final = (".js", ".mjs", ".cjs", ".py")
 
 
@@ -27,11 +27,6 @@ class Signature:
     folders: tuple[str, ...]
     passing: frozenset[str]
     markers: frozenset[str]
-
-    def is_named(self, program: PurePosixPath, parts: Sequence[str]) -> bool:
-        """Say whether a program or script is ours by its name or by a part of its path."""
-        path = f"{program.parent}/"
-        return _stem(program.name) in self.executables or any(f"/{part}/" in path for part in parts)
 
 
 @cache
@@ -60,27 +55,59 @@ def read_signatures(tables: Mapping[str, Mapping[str, str]]) -> tuple[Signature,
     )
 
 
+class Recogniser:
+    """Recognise the harnesses of some signatures; the first that fits counts. Make it once, use it often."""
+
+    def __init__(self, known: Sequence[Signature]) -> None:
+        self._known = tuple(known)
+        self._executables: dict[str, int] = {}
+        for place, each in enumerate(self._known):
+            for name in each.executables:
+                self._executables.setdefault(name, place)
+        self._folders = [(f"/{part}/", place) for place, each in enumerate(self._known) for part in each.folders]
+        self._packages = [(f"/{part}/", place) for place, each in enumerate(self._known) for part in each.packages]
+
+    def recognise(self, argv: Sequence[str], exe: str = "") -> str:
+        """Return the slug of the harness that a command line starts to work with, as `recognise` does."""
+        if not argv:
+            return ""
+        script = _script_of(argv)
+        native = min(self._named(argv[0], self._folders), self._named(exe, self._folders))
+        scripted = self._named(script[0], self._packages) if script else len(self._known)
+        place = min(native, scripted)
+        if place == len(self._known):
+            return ""
+        behind = argv[1:2] if native <= scripted else script[1:2]
+        return "" if self._known[place].passing & set(behind) else self._known[place].slug
+
+    def _named(self, path: str, parts: Sequence[tuple[str, int]]) -> int:
+        """Return the place of the first signature that a program or script has by its name or a part of its path."""
+        folder, _, name = path.rstrip("/").rpartition("/")
+        found = self._executables.get(_stem(name), len(self._known))
+        return min([found, *(place for part, place in parts if part in f"{folder}/")]) if folder else found
+
+
+@cache
+def recogniser() -> Recogniser:
+    """Return the recogniser of the harnesses we know."""
+    return Recogniser(signatures())
+
+
 def recognise(argv: Sequence[str], exe: str = "", *, among: Sequence[Signature] | None = None) -> str:
     """Return the slug of the harness that a command line starts to work with, "" for any other.
 
     `exe` is the program that the kernel runs, where known. A command that only sets a harness up or asks for its
     version starts none.
     """
-    if not argv:
-        return ""
-    program, rest = PurePosixPath(argv[0]), argv[1:]
-    script = _script_of(program, rest)
-    for each in signatures() if among is None else among:
-        if each.is_named(program, each.folders) or (exe and each.is_named(PurePosixPath(exe), each.folders)):
-            return "" if each.passing & set(rest[:1]) else each.slug
-        if script and each.is_named(PurePosixPath(script[0]), each.packages):
-            return "" if each.passing & set(script[1:2]) else each.slug
-    return ""
+    return (recogniser() if among is None else Recogniser(among)).recognise(argv, exe)
 
 
-def _script_of(program: PurePosixPath, rest: Sequence[str]) -> Sequence[str]:
+def _script_of(argv: Sequence[str]) -> Sequence[str]:
     """Return the script that an interpreter runs, with the words behind it; empty where there is none."""
-    return script_of(rest) if _stem(program.name.rstrip("0123456789.")) in _INTERPRETERS else ()
+    program = argv[0].rstrip("/").rpartition("/")[2]
+    # By its beginning first: of all processes of a node few are interpreters.
+    is_one = program.startswith(_BEGINNINGS) and _stem(program.rstrip("0123456789.")) in _INTERPRETERS
+    return script_of(argv[1:]) if is_one else ()
 
 
 def _stem(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from telemetry.engine.collector.processes import Key
+from telemetry.engine.collector.facts import Key
 from telemetry.engine.commands import Command, traits
 
 Step: TypeAlias = Literal["submit", "between", ""]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final, NamedTuple
 
-from telemetry.engine.collector.processes import Key
+from telemetry.engine.collector.facts import Key
 
 FEWEST: Final = 3  # queries in a row that make a loop
 _MOST_OPEN: Final = 10_000

@@ -5,22 +5,26 @@ read through that: the kernel then answers for this process or not at all.
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
-from telemetry.engine.collector.processes import Key, Seen
+from telemetry.engine.collector.facts import Sighting
 
 ARGV_BYTES: Final = 32_768  # of a command line that may have two million
 _STAT_BYTES: Final = 4096
+_EXE_BYTES: Final = 4096
+_EXITING: Final = 0x4  # linux/sched.h, PF_EXITING
+_PIECE: Final = 2048  # most command lines are shorter, and room for a longer one costs each time
 _PROC: Final = Path("/proc")
-_T = TypeVar("_T")
 
 
 class Stat(NamedTuple):
-    """What we need of a `stat` line: the parent, the terminal's number, the start in clock ticks since boot."""
+    """What we need of a `stat` line: the name, whether the process is ending or ended and waits for its parent, the
+    parent, the terminal's number, the start in clock ticks since boot."""
 
+    name: bytes
+    ended: bool
     parent: int
     tty: int
     start: int
@@ -28,9 +32,12 @@ class Stat(NamedTuple):
 
 def read_stat(line: bytes) -> Stat | None:
     """Read a `stat` line; None for one that is none. The name in it may hold anything, also brackets."""
-    fields = line[line.rfind(b")") + 1 :].split()
+    end = line.rfind(b")")
+    fields = line[end + 1 :].split(None, 20)
     try:
-        return Stat(int(fields[1]), int(fields[4]), int(fields[19]))
+        name = line[line.index(b"(") + 1 : end]
+        ended = fields[0] in b"ZXx" or bool(int(fields[6]) & _EXITING)
+        return Stat(name, ended, int(fields[1]), int(fields[4]), int(fields[19]))
     except (IndexError, ValueError):
         return None
 
@@ -39,51 +46,54 @@ class Proc:
     """A `/proc`, looked at process by process or as a whole."""
 
     def __init__(self, root: Path = _PROC) -> None:
-        self._root = root
+        self._root = str(root)
         self.vanished = 0  # how many ended while they were looked at
 
-    def read(self, pid: int) -> Seen | None:
+    def pids(self) -> list[int]:
+        """Return the numbers of all processes."""
+        names = os.listdir(self._root)  # noqa: PTH208 - some times a second, of a thousand names
+        return [int(name) for name in names if name.isdecimal() and name.isascii()]
+
+    def look(self, pid: int) -> Sighting | None:
         """Return a process as it is now; None where it is gone, counted in `vanished`."""
         try:
-            folder = os.open(self._root / str(pid), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            folder = os.open(f"{self._root}/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError:
             self.vanished += 1
             return None
         try:
-            return self._read(pid, folder)
+            return self._look(pid, folder)
         finally:
             os.close(folder)
 
-    def walk(self) -> Iterator[Seen]:
+    def walk(self) -> Iterator[Sighting]:
         """Yield all processes, those that end meanwhile left out."""
-        for folder in self._root.iterdir():
-            if folder.name.isdecimal() and folder.name.isascii() and (seen := self.read(int(folder.name))):
+        for pid in self.pids():
+            if seen := self.look(pid):
                 yield seen
 
-    def _read(self, pid: int, folder: int) -> Seen | None:
-        # The command line first: of a short process it is what is missed.
-        argv = _bytes_of(folder, "cmdline", ARGV_BYTES)
-        stat = read_stat(_bytes_of(folder, "stat", _STAT_BYTES) or b"")
-        if stat is None or argv is None:
+    def _look(self, pid: int, folder: int) -> Sighting | None:
+        try:
+            # The command line first: of a short process it is what is missed.
+            argv = _read(folder, "cmdline", ARGV_BYTES)
+            stat = read_stat(_read(folder, "stat", _STAT_BYTES))
+        except OSError:
+            stat = None
+        if stat is None:
             self.vanished += 1
             return None
-        words = tuple(word.decode(errors="replace") for word in argv.removesuffix(b"\0").split(b"\0"))
-        uid = _or(lambda: os.fstat(folder).st_uid, -1)
-        exe = _or(lambda: os.readlink("exe", dir_fd=folder), "")
-        return Seen(Key(pid, stat.start), stat.parent, uid, stat.tty, words if argv else (), exe)
-
-
-def _bytes_of(folder: int, name: str, limit: int) -> bytes | None:
-    with suppress(OSError):
-        file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
         try:
-            return os.read(file, limit)
-        finally:
-            os.close(file)
-    return None
+            exe = os.readlink(b"exe", dir_fd=folder)[:_EXE_BYTES]
+        except OSError:  # a process of the kernel, one that just ended, or somebody else's
+            exe = b""
+        uid = os.fstat(folder).st_uid
+        return Sighting(pid, stat.start, stat.parent, uid, stat.tty, stat.ended, stat.name, exe, argv)
 
 
-def _or(read: Callable[[], _T], otherwise: _T) -> _T:
-    with suppress(OSError):
-        return read()
-    return otherwise
+def _read(folder: int, name: str, limit: int) -> bytes:
+    file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        data = os.read(file, _PIECE)
+        return data + os.read(file, limit - _PIECE) if len(data) == _PIECE < limit else data
+    finally:
+        os.close(file)

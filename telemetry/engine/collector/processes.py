@@ -7,22 +7,16 @@ whatever becomes of its parents: so `nohup`, `setsid`, a shell that ended, or a 
 change nothing. A number that the kernel gives out anew is another process: they are told apart by their start.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
 
-from principals.engine.recognition import Signature, recognise
+from principals.engine.recognition import Recogniser, Signature, recogniser
+from telemetry.engine.collector.facts import Key, Seen
 
 Driver: TypeAlias = Literal["agent", "human", "unknown"]
 
 _SHELLS: Final = frozenset({"bash", "zsh", "fish", "tcsh", "csh", "ksh", "dash", "sh"})
-
-
-class Key(NamedTuple):
-    """A process for good: its number and its start, in whatever unit the node counts starts."""
-
-    pid: int
-    start: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +31,6 @@ class Label:
 UNKNOWN: Final = Label()
 
 
-class Seen(NamedTuple):
-    """A process as a snapshot of `/proc` shows it. `tty`: the device's number, 0 without."""
-
-    key: Key
-    parent: int
-    uid: int
-    tty: int
-    argv: Sequence[str]
-    exe: str
-
-
 @dataclass(frozen=True, slots=True)
 class Process:
     """A living process. `argv` is not kept."""
@@ -60,12 +43,17 @@ class Process:
 class Processes:
     """The living processes of a node, from the kernel's events and snapshots in any mixture.
 
-    Feed events in their order. An event of a process that was never seen makes it known with what is at hand.
+    Feed events in their order. An event of a process that was never seen makes it known with what is at hand. Starts
+    that are no more than `slack` apart are one start, told by two clocks; the one that `/proc` tells counts.
     """
 
-    def __init__(self, harnesses: Sequence[Signature] | None = None) -> None:
-        self._harnesses = harnesses
+    def __init__(self, harnesses: Sequence[Signature] | None = None, *, slack: int = 0) -> None:
+        self._harnesses = recogniser() if harnesses is None else Recogniser(harnesses)
+        self._slack = slack
         self._living: dict[int, Process] = {}
+
+    def __iter__(self) -> Iterator[Process]:
+        return iter(self._living.values())
 
     def __len__(self) -> int:
         return len(self._living)
@@ -84,9 +72,9 @@ class Processes:
     def execute(self, seen: Seen) -> Process:
         """Take what a process runs from now on, and return it as it then is."""
         known = self._living.get(seen.key.pid)
-        if known is None or known.key != seen.key:
+        if known is None or not self._is_same(known.key, seen.key):
             known = self.fork(seen.parent, seen.key)
-        made = replace(known, uid=seen.uid, label=self._label(known.label, seen))
+        made = Process(seen.key, seen.uid, self._label(known.label, seen))
         self._living[seen.key.pid] = made
         return made
 
@@ -97,19 +85,23 @@ class Processes:
     def snapshot(self, processes: Iterable[Seen]) -> list[Process]:
         """Take all processes there are now; return those that ended since without an event.
 
-        What is known keeps its label: a snapshot shows who the parents are now, not who they were.
+        What is known keeps its label unless it runs a harness of whose start nothing was heard: a snapshot shows who
+        the parents are now, not who they were.
         """
         now = {each.key.pid: each for each in processes}
-        gone = [old for pid, old in self._living.items() if pid not in now or now[pid].key != old.key]
+        gone = [old for pid, old in self._living.items() if pid not in now or not self._is_same(now[pid].key, old.key)]
         for old in gone:
             del self._living[old.key.pid]
         for each in now.values():
-            for above in _lineage(each, now, self._living):
+            for above in _lineage(each, now, self._living) or [each]:
                 self.execute(above)
         return gone
 
+    def _is_same(self, one: Key, other: Key) -> bool:
+        return one.pid == other.pid and abs(one.start - other.start) <= self._slack
+
     def _label(self, label: Label, seen: Seen) -> Label:
-        slug = recognise(seen.argv, seen.exe, among=self._harnesses)
+        slug = self._harnesses.recognise(seen.argv, seen.exe)
         if slug and slug != label.harness:  # a harness that starts itself anew goes on with its session
             return Label("agent", seen.key, slug)
         if label.driver == "unknown" and _is_interactive(seen):

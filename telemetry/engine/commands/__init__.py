@@ -2,5 +2,6 @@
 
 from telemetry.engine.commands.catalogue import Catalogue, catalogue
 from telemetry.engine.commands.classify import Command, classify
+from telemetry.engine.commands.own import own_command, own_command_by_name
 
-__all__ = ["Catalogue", "Command", "catalogue", "classify"]
+__all__ = ["Catalogue", "Command", "catalogue", "classify", "own_command", "own_command_by_name"]

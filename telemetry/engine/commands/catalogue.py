@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 OTHER: Final = "other"
@@ -36,11 +35,13 @@ class Catalogue:
 
     def name_of(self, word: str) -> str:
         """Return the known program that a first word names, "" for one we do not know: its name is somebody's own."""
-        name = PurePosixPath(word.removeprefix("-")).name.lower()
-        for shown in (name, _SCRIPT.sub("", name), _VERSION.sub("", name)):
-            if shown in self.categories or shown in self.wrappers:
-                return shown
-        return ""
+        name = word.removeprefix("-").rstrip("/").rpartition("/")[2].lower()
+        if self._knows(name):  # most are: patterns are slow, and this is asked of everything that starts
+            return name
+        return next((each for each in (_SCRIPT.sub("", name), _VERSION.sub("", name)) if self._knows(each)), "")
+
+    def _knows(self, name: str) -> bool:
+        return name in self.categories or name in self.wrappers
 
     def kind_of_host(self, host: str) -> str:
         """Return `code`, `search` or `web` for a host name."""

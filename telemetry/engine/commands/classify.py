@@ -32,10 +32,11 @@ def classify(argv: Sequence[str]) -> tuple[Command, ...]:
 
     Wrappers (`env`, `timeout`, `sudo`, `xargs`, `bash -c`, `python -m` and others) are looked through. Never fails.
     """
-    return tuple(_classify(words) for words in unwrap(argv))
+    return tuple(command_of(words) for words in unwrap(argv))
 
 
-def _classify(words: Sequence[str]) -> Command:
+def command_of(words: Sequence[str]) -> Command:
+    """Return what one simple command is, nothing looked through. `words` holds one word at least."""
     known, rest = catalogue(), words[1:]
     program = known.name_of(words[0])
     found = frozenset(name for name, holds in _TRAITS.get(program, {}).items() if holds(rest))
@@ -43,6 +44,13 @@ def _classify(words: Sequence[str]) -> Command:
         found |= {traits.MCP}
     category = known.categories.get(program, OTHER)
     return Command(program, category, known.tools.get(program, ""), found, fetch_of(program, rest))
+
+
+def named(name: str) -> Command:
+    """Return what is known of a command by the name of its program alone: traits that need no other word."""
+    known, program = catalogue(), catalogue().name_of(name)
+    certain = frozenset(trait for trait, holds in _TRAITS.get(program, {}).items() if holds is _always)
+    return Command(program, known.categories.get(program, OTHER), known.tools.get(program, ""), certain)
 
 
 _Test = Callable[[Sequence[str]], bool]

@@ -16,8 +16,8 @@ MOST_WORDS: Final = 256  # of one command line; what stands behind does not chan
 LONGEST_TEXT: Final = 16_384  # of a shell's text
 _DEEPEST: Final = 8
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "fish", "csh", "tcsh"})
-_INTERPRETERS: Final = frozenset({"python", "perl", "ruby", "node", "bun", "deno", "php"})
+SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "fish", "csh", "tcsh"})
+INTERPRETERS: Final = frozenset({"python", "perl", "ruby", "node", "bun", "deno", "php"})
 _RESERVED: Final = frozenset(
     {
         "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "esac", "{", "}", "!", "[[", "]]", "coproc",
@@ -66,11 +66,11 @@ def _unwrap(words: list[str], depth: int) -> Iterator[list[str]]:
     name, known = catalogue().name_of(words[0]), catalogue()
     inner: list[list[str]] = []
     if depth and name in known.wrappers:
-        inner = [_wrapped(words[1:], known.wrappers[name])]
-    elif depth and name in _SHELLS:
-        inner = list(simple_commands(_text_of(words[1:])))
-    elif depth and name in _INTERPRETERS:
-        inner = [_program_of(words[1:])]
+        inner = [wrapped(words[1:], known.wrappers[name])]
+    elif depth and name in SHELLS:
+        inner = list(simple_commands(text_of(words[1:])))
+    elif depth and name in INTERPRETERS:
+        inner = [program_of(words[1:])]
     found = [each for part in inner if part for each in _unwrap(part, depth - 1)]
     yield from found or [words]
 
@@ -103,7 +103,7 @@ def _without_assignments(words: list[str]) -> list[str]:
     return words[first:]
 
 
-def _wrapped(words: Sequence[str], wrapper: Wrapper) -> list[str]:
+def wrapped(words: Sequence[str], wrapper: Wrapper) -> list[str]:
     """Return the command behind a wrapper's own options and words; empty where there is none."""
     place = 0
     while place < len(words):
@@ -120,7 +120,7 @@ def _wrapped(words: Sequence[str], wrapper: Wrapper) -> list[str]:
     return list(words[place + wrapper.skip :])
 
 
-def _text_of(words: Sequence[str]) -> str:
+def text_of(words: Sequence[str]) -> str:
     """Return the text that a shell was given to run; "" for a script, or for one that waits for a person."""
     for place, word in enumerate(words):
         if word.startswith("-") and not word.startswith("--") and "c" in word[1:]:
@@ -130,8 +130,8 @@ def _text_of(words: Sequence[str]) -> str:
     return ""
 
 
-def _program_of(words: Sequence[str]) -> list[str]:
+def program_of(words: Sequence[str]) -> list[str]:
     """Return the known program that an interpreter runs as a module or script; empty where it is something else."""
     script = script_of(words)
     name = catalogue().name_of(script[0]) if script else ""
-    return [name, *script[1:]] if name and name not in _SHELLS | _INTERPRETERS else []
+    return [name, *script[1:]] if name and name not in SHELLS | INTERPRETERS else []

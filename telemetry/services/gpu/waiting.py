@@ -6,32 +6,42 @@ from typing import Final
 from django.db import transaction
 from django.db.models import QuerySet
 
-from portal.core import audit
+from portal.core import audit, leases, stopping
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry.models import JobGpu
 from telemetry.services.gpu.jobs import JobFinder, sum_up_jobs
 
 CHUNK: Final = 500
+LEASE: Final = "gpu-readings"
+LEASE_S: Final = 60
 
 
 def match_gpu_utilisation() -> int:
     """Give readings that wait to their jobs, those that are known by now; return how many found theirs.
 
-    They are looked up without any lock; only those that found their job are looked at again under it.
+    They are looked up without any lock; only those that found their job are looked at again under it. Whoever comes
+    while another matches leaves it to them: many that wait take longer than the minute until the next time.
     """
-    waiting = Cluster.objects.filter(pk__in=JobGpu.objects.filter(job__isnull=True).values("cluster_id"))
-    return sum(_match_cluster(cluster) for cluster in waiting)
+    waiting = list(Cluster.objects.filter(pk__in=JobGpu.objects.filter(job__isnull=True).values("cluster_id")))
+    if not waiting:
+        return 0
+    with leases.held(LEASE, seconds=LEASE_S) as holder:
+        return sum(_match_cluster(cluster, holder) for cluster in waiting) if holder else 0
 
 
-def _match_cluster(cluster: Cluster) -> int:
+def _match_cluster(cluster: Cluster, holder: str) -> int:
     after, matched = 0, 0
     waits = JobGpu.objects.filter(cluster=cluster, job__isnull=True).order_by("pk")
-    while rows := list(waits.filter(pk__gt=after)[:CHUNK]):
+    while _goes_on(holder) and (rows := list(waits.filter(pk__gt=after)[:CHUNK])):
         after = rows[-1].pk
         if found := [row.pk for row, job in _find_jobs(cluster, rows) if job is not None]:
             matched += _match(cluster, waits.filter(pk__in=found))
     return matched
+
+
+def _goes_on(holder: str) -> bool:
+    return not stopping.asked() and leases.take(LEASE, holder, seconds=LEASE_S)
 
 
 def _match(cluster: Cluster, waits: QuerySet[JobGpu]) -> int:

@@ -3,8 +3,8 @@
 import pytest
 
 from telemetry.engine.collector.experiments import ExperimentLoop, Experiments, step_of
+from telemetry.engine.collector.facts import Key
 from telemetry.engine.collector.polling import Polling, PollingLoop
-from telemetry.engine.collector.processes import Key
 from telemetry.engine.commands import classify
 
 ROOT, SHELL, OTHER = Key(1, 1), Key(2, 1), Key(3, 1)

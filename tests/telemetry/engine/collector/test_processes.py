@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telemetry.engine.collector.processes import Key, Label, Process, Processes, Seen
+from telemetry.engine.collector.facts import Key, Seen
+from telemetry.engine.collector.processes import Label, Process, Processes
 
 TTY = 34_816
 
@@ -96,6 +97,22 @@ def test_a_snapshot_makes_known_what_was_there_before_and_says_what_ended(node: 
     gone = node.view.snapshot([seen[1], Seen(Key(10, 9), 1, 0, 0, ("cron",), "")])
     assert {each.key for each in gone} == {Key(10, 1), Key(11, 1), Key(30, 3)}
     assert node.view.get(10).label.driver == "unknown"  # type: ignore[union-attr]
+
+
+def test_a_start_that_two_clocks_tell_is_one_start_within_their_slack() -> None:
+    view = Processes(slack=2)
+    view.execute(Seen(Key(9, 50), 1, 7, 0, ("claude",), ""))
+    view.fork(9, Key(10, 99))
+    inner = view.execute(Seen(Key(10, 101), 1, 7, 0, ("ls",), ""))
+    assert (inner.key, inner.label.harness) == (Key(10, 101), "claude-code")
+    assert view.snapshot([Seen(Key(9, 50), 1, 7, 0, ("claude",), ""), Seen(Key(10, 101), 1, 7, 0, ("ls",), "")]) == []
+    assert view.execute(Seen(Key(10, 104), 1, 7, 0, ("ls",), "")).label.driver == "unknown"
+
+
+def test_a_snapshot_finds_a_harness_of_whose_start_nothing_was_heard(node: Node) -> None:
+    shell = node.run(1, "-bash", tty=TTY)
+    node.view.snapshot([Seen(shell.key, 1, 7, TTY, ("claude",), "")])
+    assert node.run(shell.key.pid, "ls").label == Label("agent", shell.key, "claude-code")
 
 
 def test_processes_that_are_each_other_s_parents_do_no_harm(node: Node) -> None:

@@ -1,0 +1,148 @@
+"""The settings of a collector: a TOML file that its operator writes. Every fault is told with a code and a remedy."""
+
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from portal.cli.files import Unusable
+from principals.engine.harnesses import known_harnesses
+from principals.engine.recognition import Signature, read_signatures, signatures
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_STUDY = re.compile(r"[a-z0-9-]{1,64}")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_TABLE_KEYS = frozenset({"executables", "packages", "folders", "passing", "markers"})
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings by the names that they have in the file."""
+
+    portal: str = ""
+    cluster: str = ""
+    host: str = ""
+    token_file: str = "/etc/gatehouse/collect.token"  # noqa: S105 - a path
+    spool: str = "/var/lib/gatehouse-collect"
+    spool_mb: int = 256
+    user: str = "gatehouse"
+    kill_file: str = "/etc/gatehouse/collect.off"
+    polling_interval_s: float = 30
+    study: str = ""
+    harnesses: str = ""
+
+    def signatures(self) -> tuple[Signature, ...] | None:
+        """Return how harnesses are recognised, the site's ways before ours; None for ours alone. Errors: `Unusable`."""
+        return (*_signatures_of(Path(self.harnesses)), *signatures()) if self.harnesses else None
+
+
+def read(path: Path) -> Config:
+    """Read a file of settings. Errors: `Unusable`."""
+    data = _toml(path)
+    known = {each.name: each for each in fields(Config)}
+    for name, value in data.items():
+        if name not in known:
+            raise Unusable(f"{path}: there is no setting {name!r} [unknown_setting]\nThere are: {', '.join(known)}.")
+        wanted = (int, float) if name == "polling_interval_s" else type(known[name].default)
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise Unusable(f"{path}: {name} is of the wrong kind [wrong_kind]\nWrite it as in {_example(name)}.")
+    config = Config(**data)
+    for test, told in _TESTS:
+        if not test(config):
+            raise Unusable(f"{path}: {told}")
+    return config
+
+
+def _example(name: str) -> str:
+    default = next(each.default for each in fields(Config) if each.name == name)
+    return f'{name} = "{default or "text"}"' if isinstance(default, str) else f"{name} = {default}"
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Unusable(
+            f"{path} cannot be read: {error.strerror} [unreadable]\nWrite it, or name another file by --config."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Unusable(
+            f"{path} is no TOML: {error} [no_toml]\nMend it there; https://toml.io shows the form."
+        ) from None
+
+
+def _signatures_of(path: Path) -> tuple[Signature, ...]:
+    tables = _toml(path).get("recognise", {})
+    if not isinstance(tables, dict) or not tables:
+        raise Unusable(f"{path}: there is no [recognise.NAME] in it [no_harness]\nAdd one, or leave `harnesses` out.")
+    for slug, table in tables.items():
+        if slug not in known_harnesses():
+            raise Unusable(
+                f"{path}: the portal knows no harness {slug!r} [unknown_harness]\n"
+                f"Say as which it counts: {', '.join(known_harnesses())}."
+            )
+        is_table = isinstance(table, dict) and table.keys() <= _TABLE_KEYS
+        if not is_table or not all(isinstance(words, str) for words in table.values()):
+            raise Unusable(
+                f"{path}: [recognise.{slug}] holds something else than {', '.join(sorted(_TABLE_KEYS))} [bad_harness]\n"
+                'Give each as one text, words parted by spaces: executables = "our-agent".'
+            )
+    return read_signatures(tables)
+
+
+def _is_safe_address(config: Config) -> bool:
+    try:
+        parts = urlsplit(config.portal)
+        _ = parts.port
+    except ValueError:
+        return False
+    is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    return bool(parts.hostname) and is_plain and is_safe
+
+
+def _are_paths(config: Config) -> bool:
+    given = [config.token_file, config.spool, config.kill_file, config.harnesses or "/"]
+    return all(text.startswith("/") and text.isprintable() for text in given)
+
+
+_TESTS: tuple[tuple[Callable[[Config], bool], str], ...] = (
+    (
+        _is_safe_address,
+        'portal is not the address of one [portal_address]\nGive it as portal = "https://gatehouse.example.org"; '
+        "http is for this machine alone, for a token goes there.",
+    ),
+    (
+        lambda it: bool(_NAME.fullmatch(it.cluster)),
+        'cluster names none [cluster_name]\nGive the name that the portal knows it by: cluster = "aster".',
+    ),
+    (
+        lambda it: not it.host or bool(_NAME.fullmatch(it.host)),
+        "host is no name of a node [host_name]\nLeave it out: the node knows its name.",
+    ),
+    (
+        lambda it: not it.study or bool(_STUDY.fullmatch(it.study)),
+        'study is no name [study_name]\nGive the one that the portal has, or "" where none runs.',
+    ),
+    (
+        lambda it: 1 <= it.spool_mb <= 65_536,
+        "spool_mb is none that makes sense [spool_size]\nGive megabytes, as spool_mb = 256.",
+    ),
+    (
+        lambda it: 1 <= it.polling_interval_s <= 3600,
+        "polling_interval_s is none that makes sense [polling_interval]\nGive the seconds that the site wants between "
+        "two queries of the scheduler, from 1 to 3600.",
+    ),
+    (
+        lambda it: bool(_NAME.fullmatch(it.user)) and it.user != "root",
+        'user is nobody to run as [user_name]\nName an account without rights: user = "gatehouse".',
+    ),
+    (
+        _are_paths,
+        "a file or folder is named by no full path [relative_path]\nBegin token_file, spool, kill_file and harnesses "
+        "with a slash.",
+    ),
+)

@@ -1,0 +1,223 @@
+"""A run of the collector: read facts, close minutes, write batches, end well."""
+
+import argparse
+import json
+import os
+import pwd
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from portal.cli import client
+from portal.cli.collect import DEFAULT_CONFIG
+from portal.cli.collect.config import Config, read
+from portal.cli.collect.privileges import account, give_up, start_helper
+from portal.cli.collect.sending import Sender, poster
+from portal.cli.collect.spool import Spool
+from portal.cli.files import Unusable
+from telemetry.engine.collector import batches
+from telemetry.engine.collector.batches import Batch
+from telemetry.engine.collector.facts import Ending, Fact, Told
+from telemetry.engine.collector.frames import BrokenFrame, Decoder
+from telemetry.engine.collector.helper import is_there, peak_memory
+from telemetry.engine.collector.watch import Watch
+
+MINUTE_S = 60
+GRACE_S = 5.0  # what happened in a minute has arrived by then
+TICK_S = 0.5
+SETTLE_S = 0.8  # at the end: what is on its way arrives
+READ_BYTES = 1 << 18
+LAST_WORDS_S = 5.0
+DRY_RUN_S = 60.0
+MOST_LOGINS = 10_000
+_BEGUN = {
+    "events": "Collecting: the kernel tells what starts.",
+    "walk": "Collecting: /proc is looked at 5 times a second; short commands are missed.",
+}
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+Put = Callable[[Batch], None]
+
+
+def collect(options: argparse.Namespace) -> int:
+    """Run as the options say; 0, or 1 where the helper failed. Errors: `Unusable`."""
+    config = _config(options)
+    signatures = config.signatures()
+    user = account(config.user) if os.geteuid() == 0 else None
+    token = "" if options.dry_run else _token(Path(config.token_file))
+    kill_file = "" if options.dry_run else config.kill_file
+    if kill_file and is_there(Path(kill_file)):
+        print(f"{kill_file} is there: nothing is collected.", file=sys.stderr)
+        return 0
+    client.load()
+    helper, pipe = start_helper(walk=options.walk, kill_file=kill_file)
+    try:
+        give_up(user)
+        watch = Watch(
+            began_s=time.time(), boot_s=time.time() - time.clock_gettime(time.CLOCK_BOOTTIME),
+            ticks_s=os.sysconf("SC_CLK_TCK"), key=os.urandom(32), apart_s=config.polling_interval_s,
+            with_people=bool(config.study), harnesses=signatures,
+        )  # fmt: skip
+        if options.dry_run:
+            run = Run(config, watch, lambda batch: _print(batch, as_json=options.json))
+            return run.follow(pipe, options.seconds or DRY_RUN_S)
+        return _spool_and_send(config, watch, token, pipe, options.seconds)
+    finally:
+        os.close(pipe)  # with that the helper ends
+        with suppress(subprocess.TimeoutExpired):
+            helper.wait(LAST_WORDS_S)
+
+
+def _config(options: argparse.Namespace) -> Config:
+    """Read the settings; a dry run needs none."""
+    path = Path(options.config or DEFAULT_CONFIG)
+    if options.dry_run and not options.config and not path.exists():
+        return Config(cluster="unnamed", user="nobody")
+    return read(path)
+
+
+def _token(path: Path) -> str:
+    remedy = "Write the service token there (scope ingest:activity), mode 0600, for whoever starts the collector."
+    try:
+        return client.read_token(path)
+    except OSError as error:
+        raise Unusable(f"{path} cannot be read: {error.strerror} [no_token]\n{remedy}") from None
+    except client.PortalUnreachable as error:
+        raise Unusable(f"{error} [bad_token]\n{remedy}") from None
+
+
+def _spool_and_send(config: Config, watch: Watch, token: str, pipe: int, seconds: float | None) -> int:
+    spool = Spool(Path(config.spool), limit_bytes=config.spool_mb << 20, token=token)
+    spool.open()
+    sender = Sender(spool, poster(config.portal.rstrip("/"), token))
+    sender.start()
+
+    def put(batch: Batch) -> None:
+        if not sender.is_alive():
+            raise RuntimeError("The thread that sends has ended.")  # what it fell over stands above; we begin anew
+        try:
+            spool.put(batch)
+        except OSError as error:
+            print(f"A batch could not be written to {config.spool}: {error.strerror}", file=sys.stderr, flush=True)
+
+    try:
+        return Run(config, watch, put, lost=spool.take_lost).follow(pipe, seconds)
+    finally:
+        sender.finish(LAST_WORDS_S)
+
+
+def _print(batch: Batch, *, as_json: bool) -> None:
+    text = batch.body.decode()
+    print(text if as_json else json.dumps(json.loads(text), indent=1, ensure_ascii=False), flush=True)
+
+
+class Run:
+    """From facts to batches, a minute at a time. `lost` tells of events in batches that will not arrive."""
+
+    def __init__(self, config: Config, watch: Watch, put: Put, *, lost: Callable[[], int] = lambda: 0) -> None:
+        self._watch, self._put, self._lost = watch, put, lost
+        self._sender = batches.Sender(
+            config.cluster, config.host or socket.gethostname().partition(".")[0],
+            _BOOT_ID.read_text(encoding="utf-8").strip(), str(uuid.uuid4()), _version(), config.study,
+        )  # fmt: skip
+        self._logins: dict[int, str] = {}
+        self._closed_s = _minute(time.time())
+        self._cpu_s = 0.0
+        self._is_stopped = self._has_begun = False
+        self._ends_s: float | None = None
+
+    def follow(self, pipe: int, seconds: float | None) -> int:
+        """Take what comes until told to stop, or for so long: 0; 1 where the helper ended by itself."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        until_s = time.monotonic() + (seconds or float("inf"))
+        try:
+            status = self._take(pipe, until_s)
+        except BrokenFrame as error:
+            print(f"The helper does not speak our language: {error}", file=sys.stderr, flush=True)
+            status = 1
+        self._close(time.time(), float("inf"))
+        return status
+
+    def _take(self, pipe: int, until_s: float) -> int:
+        decoder, poll = Decoder(), select.poll()
+        poll.register(pipe, select.POLLIN)
+        while (left_s := self._left(until_s)) > 0:
+            if poll.poll(min(TICK_S, left_s) * 1000):
+                data = os.read(pipe, READ_BYTES)
+                if not data:
+                    print("The helper ended.", file=sys.stderr, flush=True)
+                    return 0 if self._is_stopped else 1
+                if not self._feed(decoder.feed(data)):
+                    return 0
+            if (now_s := time.time()) >= self._closed_s + MINUTE_S + GRACE_S:
+                self._close(_minute(now_s - GRACE_S), now_s)
+        return 0
+
+    def _left(self, until_s: float) -> float:
+        """Return how long to go on, in seconds: at the end, until what is on its way has arrived."""
+        now_s = time.monotonic()
+        if self._ends_s is None and (self._is_stopped or now_s >= until_s):
+            self._ends_s = now_s + SETTLE_S
+        return (until_s if self._ends_s is None else self._ends_s) - now_s
+
+    def _feed(self, facts: Iterable[Fact]) -> bool:
+        """Take facts; say whether to go on."""
+        for fact in facts:
+            if isinstance(fact, Ending):
+                print("The kill file is there: collecting ends.", file=sys.stderr, flush=True)
+                return False
+            self._watch.take(fact)
+            if isinstance(fact, Told) and not self._has_begun:
+                self._has_begun = True
+                print(_BEGUN[fact.mode], file=sys.stderr, flush=True)
+        return True
+
+    def _close(self, upto_s: float, now_s: float) -> None:
+        parts = self._watch.close(upto_s, now_s)
+        self._closed_s = _minute(upto_s)
+        cpu_s, before_s = time.process_time(), self._cpu_s
+        self._cpu_s = cpu_s
+        health = replace(
+            parts.health, lost=parts.health.lost + self._lost(), cpu_s=parts.health.cpu_s + cpu_s - before_s,
+            memory_bytes=parts.health.memory_bytes + peak_memory(),
+        )  # fmt: skip
+        for batch in batches.make(
+            replace(parts, health=health), sender=self._sender, mode=self._watch.mode, login=self._login,
+            new_id=lambda: str(uuid.uuid4()),
+        ):  # fmt: skip
+            self._put(batch)
+
+    def _login(self, uid: int) -> str:
+        """Return a person's login name, or the number where there is none."""
+        if uid not in self._logins:
+            if len(self._logins) >= MOST_LOGINS:
+                self._logins.clear()
+            try:
+                self._logins[uid] = pwd.getpwuid(uid).pw_name
+            except (KeyError, OverflowError):
+                self._logins[uid] = str(uid)
+        return self._logins[uid]
+
+    def _stop(self, *_: object) -> None:
+        self._is_stopped = True
+
+
+def _minute(at_s: float) -> int:
+    return int(at_s) // MINUTE_S * MINUTE_S
+
+
+def _version() -> str:
+    try:
+        return version("gatehouse")
+    except PackageNotFoundError:
+        return "unknown"
