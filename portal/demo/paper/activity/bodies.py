@@ -1,7 +1,7 @@
 """The bodies that collectors send, one a watch and login node, as `POST /api/v1/ingest/activity` takes them.
 
 Collectors watch the nodes for as large a part of the window as there are jobs for each person, some hours at a time:
-then commands, sessions and jobs keep the paper's ratios at any share. At the end they tell of every session once more.
+then commands, sessions and jobs keep the paper's ratios at any share. At the end they tell of what was not told yet.
 """
 
 from collections import Counter, defaultdict
@@ -40,6 +40,7 @@ class Bodies:
         all_watches = range(plan.start_s, plan.end_s - self.watch_s + 1, self.watch_s)
         watched = min(len(all_watches), round(hours * HOUR_S / self.watch_s))
         self.watches = sorted(self._rng.sample(all_watches, watched))
+        self._told: dict[int, int | None] = {}
         self._rates = [self._rate(span) for span in plan.spans]
         self._events = Events(self._rng, plan.spans, self.watches, self.watch_s)
         self._events.destroy(share)
@@ -133,16 +134,17 @@ class Bodies:
             )  # fmt: skip
 
     def _last(self, host: str) -> dict[str, Any]:
-        """Tell of all sessions of a host, as the window ends."""
+        """Tell, as the window ends, of a host's sessions that nobody told of or that ended since."""
         end_s = self._plan.end_s
         body = self._body(host, end_s, end_s)
         for number, span in enumerate(self._plan.spans):
-            if span.host == host:
+            if span.host == host and (number not in self._told or self._told[number] != span.end_s):
                 body["sessions"].append(self._described(number, min(end_s, span.end_s or end_s), end_s))
         return body
 
     def _described(self, number: int, last_s: int, until_s: int) -> dict[str, Any]:
         span = self._plan.spans[number]
+        self._told[number] = span.end_s if span.end_s is not None and span.end_s <= until_s else None
         over = span.end_s is not None and span.end_s <= until_s
         return {
             "id": _id(number, span), "kind": span.kind, "harness": span.harness,
