@@ -45,7 +45,7 @@ def ingest_activity(request: HttpRequest, body: ActivityIn) -> tuple[int, Activi
         raise TooLarge("The batch is larger than a megabyte.", code="too_large", remedy="Send it in several batches.")
     actor = actor_of(request)
     with services.feed_cluster(actor=actor, kind="activity", name=body.cluster) as cluster:
-        recorded = services.record_activity(actor=actor, cluster=cluster, batch=_batch(body))
+        recorded = services.record_activity(actor=actor, cluster=cluster, batch=batch_of(body))
     rejected = [
         RejectedPart(part=each.part, index=each.index, reason=each.reason, remedy=each.remedy)
         for each in recorded.rejected
@@ -53,7 +53,8 @@ def ingest_activity(request: HttpRequest, body: ActivityIn) -> tuple[int, Activi
     return 200, ActivityOut(accepted=recorded.accepted, rejected=rejected)
 
 
-def _batch(body: ActivityIn) -> Batch:
+def batch_of(body: ActivityIn) -> Batch:
+    """Return a body as services take it."""
     health = body.health
     return Batch(
         host=body.host, boot=body.boot, run=str(body.run), batch=str(body.batch), collector=body.collector,

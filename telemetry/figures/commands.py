@@ -89,7 +89,7 @@ def _rate(readings: Readings) -> Measured:
         Column("people", "People", Unit.PEOPLE),
     )  # fmt: skip
     return _by_group(
-        readings, columns, lambda one: (*_bounds(middle_of(one.rates())), len(one.open_s), one.people)
+        readings, columns, lambda one: (*_bounds(middle_of(one.rates())), len(one.rates()), one.people)
     )  # fmt: skip
 
 
@@ -274,8 +274,9 @@ def _users(driven: Driven, measures: tuple[str, ...], above: int) -> Values:
 FIGURES = [
     Figure(
         "command-rate", Section.RHYTHM, "Commands a minute",
-        "Programs that a session started, over the minutes in which it was open in the period; the median over "
-        "sessions with the bounds of its 95 % confidence interval.", SEEN, Unit.CALLS, _rate, facility_only=True,
+        "Programs that a session started, over the minutes in which it was open in the period while a collector "
+        "watched its node; the median over sessions with the bounds of its 95 % confidence interval.",
+        SEEN, Unit.CALLS, _rate, facility_only=True,
     ),
     Figure(
         "command-classes", Section.RHYTHM, "Commands by class",

@@ -6,14 +6,13 @@ Read once for a report: a row for each day of a session. What nobody's session d
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final
 
-from portal.core import clock
 from principals.models import AgentSession
 from telemetry.engine.activity import ALL
 from telemetry.models import ActivityDay, Actor, BaselineStudy, ExperimentLoop, PollingLoop
 from telemetry.selectors.scope import Scope
+from telemetry.selectors.watched import Watched
 
 _KINDS: Final = {Actor.AGENT: AgentSession.Kind.AGENT, Actor.HUMAN: AgentSession.Kind.INTERACTIVE}
 _MINUTE_S: Final = 60.0
@@ -26,7 +25,7 @@ class Driven:
     totals: Counter[str] = field(default_factory=Counter)
     by_user: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     by_session: Counter[int] = field(default_factory=Counter)  # commands
-    open_s: dict[int, float] = field(default_factory=dict)  # of each session, within the period
+    open_s: dict[int, float] = field(default_factory=dict)  # of each session, in the period, while it was watched
     loops_s: list[float] = field(default_factory=list)  # from a submission to the next, of experiments
     loop_users: set[int] = field(default_factory=set)
     polls: list[tuple[int, float]] = field(default_factory=list)  # of each polling loop: queries, seconds apart
@@ -38,7 +37,7 @@ class Driven:
         return len(self.users)
 
     def rates(self) -> list[float]:
-        """Return each session's commands for each minute that it was open."""
+        """Return each session's commands for each minute that it was open and a collector watched its node."""
         return [
             self.by_session[session] / (seconds / _MINUTE_S) for session, seconds in self.open_s.items() if seconds > 0
         ]
@@ -69,11 +68,12 @@ class Commands:
 
 
 def commands(scope: Scope) -> Commands:
-    """Read what ran on the login nodes of a cluster in a period: six queries."""
+    """Read what ran on the login nodes of a cluster in a period: seven queries."""
     by_driver = {driver.value: Driven() for driver in Actor}
     by_harness: dict[str, Driven] = defaultdict(Driven)
+    watched = Watched(scope)
     for driver, kind in _KINDS.items():
-        for user, harness, session, seconds in _sessions(scope, kind):
+        for user, harness, session, seconds in _sessions(scope, kind, watched):
             for found in _homes(by_driver[driver], by_harness, harness):
                 found.users.add(user)
                 found.open_s[session] = seconds
@@ -87,16 +87,12 @@ def _homes(driven: Driven, by_harness: dict[str, Driven], harness: str) -> Colle
     return (driven, by_harness[harness]) if harness else (driven,)
 
 
-def _sessions(scope: Scope, kind: AgentSession.Kind) -> Iterable[tuple[int, str, int, float]]:
-    """Yield the sessions that a collector told of: whose, of which harness, and how long they were open."""
-    until = min(scope.period.ends, clock.now())
+def _sessions(scope: Scope, kind: AgentSession.Kind, watched: Watched) -> Iterable[tuple[int, str, int, float]]:
+    """Yield the sessions that a collector told of: whose, of which harness, and how long they were open and watched."""
     told = scope.sessions(kind).exclude(process="")
-    for pk, user, harness, started, ended in told.values_list("pk", "cluster_user_id", "harness", "started", "ended"):
-        yield user, harness, pk, _open_s(started, ended or until, scope.period.starts, until)
-
-
-def _open_s(started: datetime, ended: datetime, first: datetime, until: datetime) -> float:
-    return max(0.0, (min(ended, until) - max(started, first)).total_seconds())
+    names = ("pk", "cluster_user_id", "harness", "host", "started", "ended")
+    for pk, user, harness, host, started, ended in told.values_list(*names):
+        yield user, harness, pk, watched.seconds(kind, host, started, ended)
 
 
 def _read_days(scope: Scope, by_driver: dict[str, Driven], by_harness: dict[str, Driven]) -> set[int]:

@@ -29,7 +29,8 @@ QUARANTINE_KEPT: Final = timedelta(days=30)
 PAYLOAD_KEPT: Final = timedelta(days=7)
 GPU_WAITS: Final = timedelta(days=30)  # a reading whose job nobody ever told of
 GAPS_KEPT: Final = timedelta(days=90)
-REPORTS_KEPT: Final = timedelta(days=30)  # of collectors, as long as the minutes that they gathered
+# Of collectors: they say when a node was watched, so last month's figures need them until long after it.
+REPORTS_KEPT: Final = timedelta(days=100)
 SESSIONS_KEPT: Final = timedelta(days=400)  # that a collector saw, with their submissions and loops: a year and a month
 DAYS_KEPT: Final = timedelta(days=3 * 365)
 _MANY: Final = 1000  # small rows a transaction

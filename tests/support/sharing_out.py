@@ -10,7 +10,10 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 # Files whose fixtures start a browser, a portal in processes of its own, or a whole facility.
-TOGETHER: Final = ("tests/e2e/", "tests/run/", "tests/realtime/test_serve.py", "tests/portal/test_simulate.py")
+TOGETHER: Final = (
+    "tests/e2e/", "tests/run/", "tests/realtime/test_serve.py", "tests/portal/test_simulate.py",
+    "tests/reports/test_recover_planted.py",
+)  # fmt: skip
 # The walk over every page takes longest of all: one worker walks as staff, another as the rest.
 APART: Final = "tests/e2e/test_every_page.py"
 

@@ -9,7 +9,7 @@ from portal.core import clock
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry import services
-from telemetry.api.activity import _batch
+from telemetry.api.activity import batch_of
 from telemetry.api.signatures import HEADER, signature_of
 from telemetry.schemas import ActivityIn
 from telemetry.services import RecordedActivity
@@ -61,7 +61,7 @@ def batch(**fields: Any) -> dict[str, Any]:
 def record(cluster: Cluster, **fields: Any) -> RecordedActivity:
     """Record a batch as the system itself."""
     return services.record_activity(
-        actor=SYSTEM_ACTOR, cluster=cluster, batch=_batch(ActivityIn.model_validate(batch(**fields)))
+        actor=SYSTEM_ACTOR, cluster=cluster, batch=batch_of(ActivityIn.model_validate(batch(**fields)))
     )
 
 

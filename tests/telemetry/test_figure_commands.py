@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -14,8 +15,9 @@ from telemetry import services
 from telemetry.figures import FIGURES, Measured, Readings, measure
 from telemetry.figures.commands import FIGURES as OURS
 from telemetry.figures.commands import HIDDEN, NO_BASELINE, NOT_HEARD
-from telemetry.models import ActivityDay, BaselineStudy, ExperimentLoop, PollingLoop
+from telemetry.models import ActivityDay, BaselineStudy, CollectorReport, ExperimentLoop, PollingLoop
 from telemetry.selectors import Period, Scope
+from telemetry.selectors.watched import join_spans
 from tests import factories
 from tests.telemetry.job_rows import DAY_0, make_job
 
@@ -53,6 +55,14 @@ def work(
     return session
 
 
+def watch(cluster: Cluster, since: datetime, until: datetime, *, host: str = "login1", study: str = "") -> None:
+    """Let a collector have watched a node for some time."""
+    CollectorReport.objects.create(
+        cluster=cluster, host=host, boot="boot", run=uuid4(), batch=uuid4(), version="0.1.0", mode="events",
+        study=study, since=since, until=until,
+    )  # fmt: skip
+
+
 @pytest.fixture
 def cluster(db: None) -> Cluster:
     """Six people with Claude Code, five with Codex, two with Aider; five in a study; and what nobody's session did."""
@@ -77,6 +87,7 @@ def cluster(db: None) -> Cluster:
     ActivityDay.objects.create(
         cluster=cluster, day=NOON.date(), host="login1", driver="unknown", minutes=9, counts={"commands": 350}
     )
+    watch(cluster, JULY.starts, JULY.ends, study="summer")
     services.catch_up(cluster=cluster)
     return cluster
 
@@ -98,6 +109,37 @@ def test_a_rate_is_over_the_minutes_in_which_a_session_was_open(cluster: Cluster
     assert found["agent"][1] <= found["agent"][0] <= found["agent"][2]
     assert found["human"] == (pytest.approx(20 / 120), None, None, 5, 5)
     assert found["harness-claude-code"][3:] == (6, 6)
+
+
+def test_a_rate_counts_no_minute_in_which_nobody_watched(cluster: Cluster) -> None:
+    CollectorReport.objects.all().delete()
+    half_hour = timedelta(minutes=30)
+    watch(cluster, NOON - half_hour, NOON + half_hour, study="summer")
+    watch(cluster, NOON + half_hour, NOON + 2 * half_hour)  # no study: people's shells were not watched
+    watch(cluster, NOON + 10 * half_hour, NOON + 90 * half_hour, host="login2")
+    found = rows("command-rate", cluster)
+    assert found["agent"][0] == pytest.approx(100 / 60)
+    assert found["human"][0] == pytest.approx(20 / 30)
+    assert (found["agent"][3], found["human"][3]) == (13, 5)
+
+
+def test_a_period_that_nobody_watched_has_no_rate(cluster: Cluster) -> None:
+    CollectorReport.objects.all().delete()
+    assert rows("command-rate", cluster)["agent"] == (None, None, None, 0, 13)
+
+
+@pytest.mark.parametrize(
+    ("spans", "first", "last", "seconds"),
+    [
+        ([(0, 10), (20, 30)], 5, 25, 10), ([(0, 10), (5, 12), (12, 20)], 0, 99, 20), ([(5, 5)], 0, 9, 0),
+        ([(10, 20)], 0, 5, 0), ([(10, 20)], 25, 30, 0), ([], 0, 9, 0), ([(0, 60), (0, 10)], 20, 40, 20),
+    ],
+)  # fmt: skip
+def test_spans_that_overlap_count_once(
+    spans: list[tuple[float, float]], first: float, last: float, seconds: float
+) -> None:
+    joined = join_spans(spans)
+    assert joined.until(last) - joined.until(first) == seconds
 
 
 def test_a_harness_of_few_people_is_left_empty(cluster: Cluster) -> None:
@@ -176,5 +218,5 @@ def test_few_queries_read_all_of_them(cluster: Cluster) -> None:
         connection,
     ) as queries:
         assert readings.commands
-    assert len(queries) == 6
+    assert len(queries) == 7
     assert all(FIGURES[each.key] is each for each in OURS)

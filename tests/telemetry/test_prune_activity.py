@@ -57,15 +57,21 @@ def test_minutes_go_by_whole_days_and_their_sums_stay(cast: Cast):
     told(cast, MINUTES_KEPT + timedelta(days=1))
     told(cast, MINUTES_KEPT - timedelta(days=1))
     pruned = services.prune()
-    assert (pruned["minutes"], pruned["reports"], pruned["sessions"], pruned["activity_days"]) == (2, 1, 0, 0)
+    assert (pruned["minutes"], pruned["reports"], pruned["sessions"], pruned["activity_days"]) == (2, 0, 0, 0)
     assert counts() == {
-        "ActivityMinute": 2, "CollectorReport": 1, "ActivitySubmission": 2, "PollingLoop": 2, "ExperimentLoop": 2,
+        "ActivityMinute": 2, "CollectorReport": 2, "ActivitySubmission": 2, "PollingLoop": 2, "ExperimentLoop": 2,
         "AgentSession": 1, "ActivityDay": 4,
     }  # fmt: skip
     assert ActivityMinute.objects.filter(minute__gte=clock.now() - MINUTES_KEPT).count() == 2
-    assert not CollectorReport.objects.filter(until__lt=clock.now() - REPORTS_KEPT).exists()
     services.refresh_activity()
     assert ActivityDay.objects.count() == 4
+
+
+def test_reports_stay_until_the_figures_of_their_time_are_settled(cast: Cast):
+    told(cast, REPORTS_KEPT + HOUR)
+    told(cast, MINUTES_KEPT + timedelta(days=30))
+    assert services.prune()["reports"] == 1
+    assert CollectorReport.objects.get().until >= clock.now() - REPORTS_KEPT
 
 
 def test_sessions_go_with_what_they_submitted_and_their_jobs_and_sums_stay(cast: Cast):

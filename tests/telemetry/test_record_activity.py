@@ -287,14 +287,14 @@ def test_queries_do_not_grow_with_sessions_that_go_on(cast: Cast):
 
 
 def test_it_validates_who_may_feed(cast: Cast):
-    from telemetry.api.activity import _batch
+    from telemetry.api.activity import batch_of
     from telemetry.schemas import ActivityIn
 
     for user in (cast.pi, cast.auditor):
         with pytest.raises(NotAllowed):
             services.record_activity(
                 actor=factories.actor_of(user), cluster=cast.cluster,
-                batch=_batch(ActivityIn.model_validate(batch())),
+                batch=batch_of(ActivityIn.model_validate(batch())),
             )  # fmt: skip
 
 
