@@ -183,7 +183,7 @@ def _open_sessions(cluster: Cluster) -> list[DeclaredSession]:
     return [
         DeclaredSession(
             login=row.cluster_user.login, host=row.host, kind=row.kind, harness=row.harness,
-            started=row.started.astimezone(UTC), campaign=row.campaign, source=row.source,
+            started=row.started.astimezone(UTC), campaign=row.campaign, source=row.source, process=row.process,
         )
         for row in rows
     ]  # fmt: skip

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from portal.demo.activity import boot_of, session_id_of
 from portal.demo.drafts import SessionPlan
 from portal.demo.facility import Facility
 from portal.demo.history import Act, Stage
@@ -26,11 +27,12 @@ def declare_all(stage: Stage, facility: Facility) -> None:
 
 
 def declared(plan: SessionPlan) -> DeclaredSession:
-    """Return a planned session as the service takes it."""
+    """Return a planned session as the service takes it; an agent's is known by its process, as collectors tell it."""
     return DeclaredSession(
         login=plan.login, host=plan.host, kind=plan.kind, harness=plan.harness, campaign=plan.campaign,
         started=datetime.fromtimestamp(plan.started_s, UTC), source=SOURCE,
         ended=datetime.fromtimestamp(plan.ended_s, UTC) if plan.ended_s is not None else None,
+        process=f"{boot_of(plan.host)}/{session_id_of(plan)}" if plan.kind == "agent" else "",
     )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ from security.engine.redact import redact
 from security.models import Incident
 from telemetry.engine.attribution import Matcher, Session
 from telemetry.engine.slurm.records import NEVER_ASSIGNED, JobRecord
-from telemetry.models import IngestBatch, Job, JobGpu, JobGpuUse, RollupDay
+from telemetry.models import ActivityMinute, CollectorReport, IngestBatch, Job, JobGpu, JobGpuUse, RollupDay
 from tests import factories
 
 ZONE = "America/New_York"
@@ -311,6 +311,15 @@ class TestLoaded:
         assert set(ExtensionRelease.objects.values_list("state", flat=True)) >= {"queued", "admitted", "denied"}
         assert set(Lesson.objects.values_list("scope", flat=True)) == {"project", "lab", "cluster"}
         assert Lesson.objects.filter(status="draft").exists(), "one waits for the PI"
+
+    def test_collectors_told_of_the_sessions_that_are_open(self, loaded: Facility) -> None:
+        assert not CollectorReport.objects.filter(rejected__gt=0).exists()
+        assert set(CollectorReport.objects.values_list("host", flat=True)) == set(cast.LOGIN_NODES)
+        open_now = AgentSession.objects.filter(kind="agent", ended=None)
+        # What a collector tells of is the session that was declared, not another one beside it.
+        assert open_now.count() == sum(each.kind == "agent" and each.ended_s is None for each in loaded.sessions)
+        assert ActivityMinute.objects.filter(session__in=open_now).count() > 500
+        assert not ActivityMinute.objects.filter(driver="human", session__isnull=False).exists()
 
     def test_trials_meet_the_jobs_that_were_submitted_for_them(self, loaded: Facility) -> None:
         planned = sum(plan.submit_s is not None for plan in loaded.trials)
