@@ -1,6 +1,7 @@
 """A run of the collector: read facts, close minutes, write batches, end well."""
 
 import argparse
+import gc
 import json
 import os
 import pwd
@@ -38,6 +39,7 @@ SETTLE_S = 0.8  # at the end: what is on its way arrives
 READ_BYTES = 1 << 18
 LAST_WORDS_S = 5.0
 DRY_RUN_S = 60.0
+GARBAGE_AFTER = 50_000  # facts are many, and make no circles
 MOST_LOGINS = 10_000
 _BEGUN = {
     "events": "Collecting: the kernel tells what starts.",
@@ -137,6 +139,7 @@ class Run:
 
     def follow(self, pipe: int, seconds: float | None) -> int:
         """Take what comes until told to stop, or for so long: 0; 1 where the helper ended by itself."""
+        gc.set_threshold(GARBAGE_AFTER)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         until_s = time.monotonic() + (seconds or float("inf"))

@@ -17,6 +17,8 @@ _HEADER: Final = struct.Struct("=IB")
 _FORK: Final = struct.Struct("=QIIQ")
 _EXEC: Final = struct.Struct("=QI?")
 _EXIT: Final = struct.Struct("=QI")
+_WHOLE_FORK: Final = struct.Struct("=IBQIIQ")
+_WHOLE_EXIT: Final = struct.Struct("=IBQI")
 _SNAPSHOT: Final = struct.Struct("=Q")
 _TOLD: Final = struct.Struct("=?QQQQQQQ")
 _SIGHTING: Final = struct.Struct("=IQIqq?HHI")
@@ -30,9 +32,9 @@ class BrokenFrame(Exception):
 def encode(fact: Fact) -> bytes:
     """Return the frames of a fact."""
     if isinstance(fact, Forked):
-        return _frame(_FORKED, _FORK.pack(fact.at_ns, fact.parent, *fact.key))
+        return forked(fact.at_ns, fact.parent, *fact.key)
     if isinstance(fact, Exited):
-        return _frame(_EXITED, _EXIT.pack(*fact))
+        return exited(*fact)
     if isinstance(fact, Executed):
         seen = _sighting(fact.sighting) if fact.sighting else b""
         return _frame(_EXECUTED, _EXEC.pack(fact.at_ns, fact.pid, fact.left_out) + seen)
@@ -42,6 +44,16 @@ def encode(fact: Fact) -> bytes:
     if isinstance(fact, Told):
         return _frame(_SAID, _TOLD.pack(fact.mode == "events", *fact[1:]))
     return _frame(_ENDING, b"")
+
+
+def forked(at_ns: int, parent: int, pid: int, start: int) -> bytes:
+    """Return the frame of a `Forked`: there are so many that each step counts."""
+    return _WHOLE_FORK.pack(_FORK.size, _FORKED, at_ns, parent, pid, start)
+
+
+def exited(at_ns: int, pid: int) -> bytes:
+    """Return the frame of an `Exited`."""
+    return _WHOLE_EXIT.pack(_EXIT.size, _EXITED, at_ns, pid)
 
 
 def _frame(kind: int, body: bytes) -> bytes:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from telemetry.engine.collector.connector import ProcessEvent, drops, open_connector, parse
-from telemetry.engine.collector.facts import Ending, Executed, Exited, Fact, Forked, Key, Mode, Told
-from telemetry.engine.collector.frames import encode
+from telemetry.engine.collector.facts import Ending, Executed, Fact, Mode, Told
+from telemetry.engine.collector.frames import encode, exited, forked
 from telemetry.engine.collector.proc import Proc
 from telemetry.engine.collector.walking import A_SECOND, Walker
 
@@ -66,7 +66,9 @@ class Pipe:
         self._size = 0
 
     def put(self, fact: Fact) -> None:
-        frame = encode(fact)
+        self.write(encode(fact))
+
+    def write(self, frame: bytes) -> None:
         self._frames.append(frame)
         self._size += len(frame)
         if self._size >= FLUSH_BYTES:
@@ -96,19 +98,19 @@ class Budget:
 
 
 class Order:
-    """Facts that came by two ways, in the order of their times once none can come between any more."""
+    """Frames that came by two ways, in the order of their times once none can come between any more."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[int, Fact]] = []
+        self._waiting: list[tuple[int, bytes]] = []
 
-    def add(self, at_ns: int, fact: Fact) -> None:
-        self._waiting.append((at_ns, fact))
+    def add(self, at_ns: int, frame: bytes) -> None:
+        self._waiting.append((at_ns, frame))
 
-    def release(self, until_ns: int) -> list[Fact]:
+    def release(self, until_ns: int) -> list[bytes]:
         self._waiting.sort(key=itemgetter(0))
         count = bisect_right(self._waiting, until_ns, key=itemgetter(0))
         due, self._waiting = self._waiting[:count], self._waiting[count:]
-        return [fact for _, fact in due]
+        return [frame for _, frame in due]
 
 
 class Connectors(NamedTuple):
@@ -170,20 +172,21 @@ class Helper:
                 return
 
     def _tell(self, event: ProcessEvent) -> None:
-        what, pid, at_ns = event.what, event.pid, self._clock.wall(event.at_ns)
+        what, pid, parent, heard_ns = event
+        at_ns = self._clock.wall(heard_ns)
         self._events += 1
         if what == "exec":
             self._execs += 1
-            is_seen = self._budget.take(event.at_ns)
+            is_seen = self._budget.take(heard_ns)
             self._left_out += not is_seen
-            fact: Fact = Executed(at_ns, pid, self._proc.look(pid) if is_seen else None, not is_seen)
+            frame = encode(Executed(at_ns, pid, self._proc.look(pid) if is_seen else None, not is_seen))
         elif what == "fork":
-            fact = Forked(at_ns, event.parent, Key(pid, self._clock.ticks(event.at_ns)))
+            frame = forked(at_ns, parent, pid, self._clock.ticks(heard_ns))
         elif what == "exit":
-            fact = Exited(at_ns, pid)
+            frame = exited(at_ns, pid)
         else:
             return
-        self._order.add(event.at_ns, fact)
+        self._order.add(heard_ns, frame)
 
     def _keep_house(self, mode: Mode, connectors: Connectors | None = None) -> bool:
         """Do what is due besides; say whether to go on."""
@@ -192,8 +195,8 @@ class Helper:
             until_ns = time.monotonic_ns() - IN_FLIGHT_NS
             self._drain(connectors.starts)
             self._drain(connectors.rest)
-            for fact in self._order.release(until_ns):
-                self._pipe.put(fact)
+            for frame in self._order.release(until_ns):
+                self._pipe.write(frame)
         lost = self._lost - self._lost_before
         if not self._looked_s or now_s - self._looked_s >= (REPAIR_AFTER_S if lost else SNAPSHOT_EVERY_S):
             self._looked_s, self._lost_before = now_s, self._lost

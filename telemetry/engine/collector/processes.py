@@ -9,7 +9,7 @@ change nothing. A number that the kernel gives out anew is another process: they
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from principals.engine.recognition import Recogniser, Signature, recogniser
 from telemetry.engine.collector.facts import Key, Seen
@@ -31,8 +31,7 @@ class Label:
 UNKNOWN: Final = Label()
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """A living process. `argv` is not kept."""
 
     key: Key

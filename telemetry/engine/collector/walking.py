@@ -17,6 +17,7 @@ TURNS: Final = 5
 
 class _Known(NamedTuple):
     start: int
+    name: bytes
     runs: int  # a digest, for comparing
     until_ns: int  # young until then
 
@@ -32,7 +33,7 @@ class Walker:
     def snapshot(self, now_ns: int) -> Snapshot:
         """Return all processes, from which steps go on."""
         found = tuple(self._proc.walk())
-        self._known = {each.pid: _Known(each.start, _digest(each), 0) for each in found}
+        self._known = {each.pid: _Known(each.start, each.name, _digest(each), 0) for each in found}
         return Snapshot(now_ns, found)
 
     def step(self, now_ns: int) -> Iterator[Forked | Executed | Exited]:
@@ -56,12 +57,13 @@ class Walker:
         if known is not None and is_new:
             yield Exited(now_ns, seen.pid)
         above = self._known.get(seen.parent)
-        if is_new and above is not None and above.runs == runs:
+        # Of one that ended already the name alone is left, which it has from its parent until it runs a program.
+        if is_new and above is not None and (above.name == seen.name if seen.ended else above.runs == runs):
             yield Forked(now_ns, seen.parent, Key(seen.pid, seen.start))
         elif is_new or (known and known.runs != runs and not seen.ended):
             yield Executed(now_ns, seen.pid, seen)
         until_ns = now_ns + YOUNG_NS if is_new or known is None else known.until_ns
-        self._known[seen.pid] = _Known(seen.start, runs, until_ns)
+        self._known[seen.pid] = _Known(seen.start, seen.name, runs, until_ns)
 
 
 def _digest(seen: Sighting) -> int:

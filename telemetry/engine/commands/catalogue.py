@@ -38,7 +38,9 @@ class Catalogue:
         name = word.removeprefix("-").rstrip("/").rpartition("/")[2].lower()
         if self._knows(name):  # most are: patterns are slow, and this is asked of everything that starts
             return name
-        return next((each for each in (_SCRIPT.sub("", name), _VERSION.sub("", name)) if self._knows(each)), "")
+        if "." in name and self._knows(plain := _SCRIPT.sub("", name)):
+            return plain
+        return plain if name[-1:].isdigit() and self._knows(plain := _VERSION.sub("", name)) else ""
 
     def _knows(self, name: str) -> bool:
         return name in self.categories or name in self.wrappers

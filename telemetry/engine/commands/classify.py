@@ -35,10 +35,11 @@ def classify(argv: Sequence[str]) -> tuple[Command, ...]:
     return tuple(command_of(words) for words in unwrap(argv))
 
 
-def command_of(words: Sequence[str]) -> Command:
-    """Return what one simple command is, nothing looked through. `words` holds one word at least."""
+def command_of(words: Sequence[str], name: str | None = None) -> Command:
+    """Return what one simple command is, nothing looked through. `words` holds one word at least; `name` is what the
+    catalogue calls the first, where that was asked already."""
     known, rest = catalogue(), words[1:]
-    program = known.name_of(words[0])
+    program = known.name_of(words[0]) if name is None else name
     found = frozenset(name for name, holds in _TRAITS.get(program, {}).items() if holds(rest))
     if traits.is_mcp_server(program, rest):
         found |= {traits.MCP}

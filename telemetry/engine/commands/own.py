@@ -20,17 +20,19 @@ def own_command(argv: Sequence[str]) -> Command | None:
     Interpreters are looked through for a module or a script that the catalogue knows, shells for such a script.
     """
     words = list(argv[:MOST_WORDS])
-    known = catalogue()
-    while words and known.name_of(words[0]) == _APPLETS and words[1:]:
-        words = words[1:]
     if not words:
         return None
-    name, rest = known.name_of(words[0]), words[1:]
+    known, name = catalogue(), catalogue().name_of(words[0])
+    while name == _APPLETS and words[1:]:
+        words = words[1:]
+        name = known.name_of(words[0])
     if name in known.wrappers:
-        return None if wrapped(rest, known.wrappers[name]) else command_of(words)
+        return None if wrapped(words[1:], known.wrappers[name]) else command_of(words, name)
     if name in SHELLS:
-        return None if text_of(rest) else _scripted(words)
-    return command_of((program_of(rest) if name in INTERPRETERS else []) or words)
+        return None if text_of(words[1:]) else _scripted(words)
+    if name in INTERPRETERS and (found := program_of(words[1:])):
+        return command_of(found)
+    return command_of(words, name)
 
 
 def own_command_by_name(name: str) -> Command | None:

@@ -68,6 +68,13 @@ def test_what_runs_what_its_parent_runs_was_forked(proc: Folder) -> None:
     assert proc.step() == []  # it ended, and ran nothing else
 
 
+def test_of_one_that_ended_the_name_says_whether_it_ran_anything(proc: Folder) -> None:
+    for pid, name in ((20, "bash"), (21, "grep")):
+        proc.put(pid, name, parent=10, start=pid, state="Z")
+        (proc.path / str(pid) / "cmdline").write_text("")
+    assert proc.step() == [("fork", 20), ("exec", 21)]
+
+
 def test_an_old_process_that_runs_another_program_is_found_within_some_looks(proc: Folder) -> None:
     proc.step(YOUNG_NS)
     proc.put(10, "claude")
