@@ -1,4 +1,4 @@
-"""What a collector makes of a node's processes is taken whole: both sides read one contract."""
+"""What the collector makes, the portal takes: all of it, as it was signed."""
 
 import json
 from collections.abc import Iterator
@@ -14,82 +14,100 @@ from portal.cli.collect.spool import sign
 from portal.core import clock
 from principals.models import AgentSession
 from telemetry import services
-from telemetry.engine.collector.batches import Sender, make
-from telemetry.models import ActivityMinute, ActivitySubmission, CollectorReport, ExperimentLoop, PollingLoop
+from telemetry.engine.collector.batches import Batch, Sender, make
+from telemetry.models import ActivityMinute, ActivitySubmission, ExperimentLoop, PollingLoop
 from tests import factories
 from tests.conftest import Api, Cast
 from tests.telemetry.engine.collector.node import BOOT_S, TTY, Node
 
 pytestmark = pytest.mark.django_db
-BOOT = "3f6cd7a2-0d8e-4a53-9a51-9be2a6a0c9d1"
-RUN = str(uuid4())
+STUDY = "spring-2027"
 LINES = (
     ("claude",), ("-bash",), ("bash", "-c", "sbatch a.sh"), ("sbatch", "a.sh"), ("squeue", "-j", "7"), ("tail", "a"),
     ("env", "A=1", "python3", "x.py"), ("rm", "-rf", "/"), ("curl", "https://github.com/a"), ("nosuch", "x"), (),
 )  # fmt: skip
+DAY = datetime.fromtimestamp(BOOT_S, UTC)
 
 
 @pytest.fixture(autouse=True)
-def _soon_after() -> Iterator[None]:
-    """The nodes of these tests stand in a time of their own."""
-    with clock.at(datetime.fromtimestamp(BOOT_S, UTC) + timedelta(minutes=30)):
+def _time_of_the_node() -> Iterator[None]:
+    with clock.at(datetime.fromtimestamp(BOOT_S + 600, UTC)):
         yield
 
 
-def bodies(node: Node, *, study: str = "") -> list[bytes]:
-    sender = Sender("aster", "login1", BOOT, RUN, "0.1.0", study)
-    made = make(node.close(), sender=sender, mode="events", login=lambda _: "colleague", new_id=lambda: str(uuid4()))
-    return [each.body for each in made]
+def batches_of(node: Node, study: str = "") -> list[Batch]:
+    sender = Sender("aster", "login1", str(uuid4()), str(uuid4()), "0.1.0", study)
+    return list(
+        make(node.close(), sender=sender, mode="events", login=lambda _: "colleague", new_id=lambda: str(uuid4()))
+    )
 
 
-def post(api: Api, body: bytes):  # type: ignore[no-untyped-def]
-    headers = {
-        "idempotency-key": json.loads(body)["batch"], "x-gatehouse-signature": sign(api.token.encode(), body),
-    }  # fmt: skip
-    return api.client.post("/api/v1/ingest/activity", body, content_type="application/json", headers=headers)
+def send(api: Api, batch: Batch) -> dict[str, object]:
+    signature = sign(api.token.encode(), batch.body)
+    answer = api.client.post(
+        "/api/v1/ingest/activity", batch.body, content_type="application/json",
+        headers={"idempotency-key": batch.id, "x-gatehouse-signature": signature},
+    )  # fmt: skip
+    assert answer.status_code == 200, answer.content
+    told: dict[str, object] = json.loads(answer.content)
+    return told
 
 
 def busy(*, study: bool) -> Node:
-    """A harness that submits, looks, submits and polls, and a person at a terminal."""
+    """An agent that submits, looks and submits again, and asks in a loop; a person; a service. One shell becomes a
+    harness, and one program's words are gone."""
     node = Node(study=study)
-    shell = node.run(node.run(1, "claude"), "bash", "-c", "text")
-    for argv in (("sbatch", "a.sh"), ("tail", "a"), ("sbatch", "a.sh"), *[("squeue", "-j", "7")] * 3):
-        node.now_s += 2
+    claude = node.run(1, "claude")
+    shell = node.run(claude, "bash", "-c", "x")
+    for argv in (("sbatch", "a"), ("tail", "out"), ("sbatch", "a"), *[("squeue", "-j", "7")] * 4):
+        node.now_s += 5
         node.run(shell, *argv)
-    node.run(node.run(1, "-bash", tty=TTY), "cat", "b", tty=TTY)
-    node.say(events=50, execs=9)
+    node.run(shell, "true", ended=True)
+    person = node.run(1, "-bash", tty=TTY)
+    node.run(person, "ls", tty=TTY)
+    node.execute(person, "codex", tty=TTY)
+    node.run(person, "sbatch", "b")
+    node.run(1, "cron-job")
+    node.exit(claude)
     return node
 
 
-@pytest.mark.parametrize("study", ["", "spring"])
-def test_all_of_it_is_taken(cast: Cast, service_api: Api, study: str):
-    if study:
-        services.start_study(
-            actor=factories.actor_of(cast.staff), cluster=cast.cluster, name=study, purpose="p", approved_by="a",
-            starts=datetime.fromtimestamp(BOOT_S, UTC), until=clock.now() + timedelta(days=1),
-        )  # fmt: skip
-    [body] = bodies(busy(study=bool(study)), study=study)
-    answer = post(service_api, body)
-    assert (answer.status_code, answer.json()["rejected"]) == (200, [])
-    kinds = ["agent", "interactive"] if study else ["agent"]
-    assert list(AgentSession.objects.order_by("kind").values_list("kind", flat=True)) == kinds
-    assert AgentSession.objects.get(kind="agent").agent == cast.agent
-    acts = [ActivitySubmission.objects.count(), PollingLoop.objects.count(), ExperimentLoop.objects.count()]
-    assert acts == [2, 1, 1]
-    assert set(ActivityMinute.objects.values_list("driver", flat=True)) == {"agent", "human"}
-    assert CollectorReport.objects.get().events == 50
+def test_by_default(cast: Cast, service_api: Api) -> None:
+    [batch] = batches_of(busy(study=False))
+    told = send(service_api, batch)
+    assert told["rejected"] == []
+    assert told["accepted"] == {"sessions": 2, "minutes": 5, "submissions": 3, "polling": 1, "loops": 1}
+    assert set(AgentSession.objects.values_list("kind", "harness")) == {("agent", "claude-code"), ("agent", "codex")}
+    assert (ActivitySubmission.objects.count(), PollingLoop.objects.count(), ExperimentLoop.objects.count()) == (
+        3,
+        1,
+        1,
+    )
+    assert {each.driver for each in ActivityMinute.objects.filter(session=None)} == {"human", "unknown"}
+
+
+def test_in_a_study(cast: Cast, service_api: Api) -> None:
+    services.start_study(
+        actor=factories.actor_of(cast.staff), cluster=cast.cluster, name=STUDY, purpose="A test.", approved_by="IRB",
+        starts=DAY - timedelta(days=1), until=DAY + timedelta(days=1),
+    )  # fmt: skip
+    [batch] = batches_of(busy(study=True), STUDY)
+    told = send(service_api, batch)
+    assert told["rejected"] == []
+    kinds = set(AgentSession.objects.values_list("kind", "harness"))
+    assert kinds == {("agent", "claude-code"), ("agent", "codex"), ("interactive", "")}
 
 
 @pytest.mark.parametrize("case", ["altered", "cut"])
-def test_a_body_that_the_disk_altered_or_cut_is_refused_for_good(cast: Cast, service_api: Api, case: str):
-    [body] = bodies(busy(study=False))
-    signature = sign(service_api.token.encode(), body)
-    arrived = body[:-9] if case == "cut" else body.replace(b'"events":50', b'"events":51')
+def test_a_body_that_the_disk_altered_or_cut_is_refused_for_good(cast: Cast, service_api: Api, case: str) -> None:
+    [batch] = batches_of(busy(study=False))
     answer = service_api.client.post(
-        "/api/v1/ingest/activity", arrived, content_type="application/json",
-        headers={"x-gatehouse-signature": signature},
+        "/api/v1/ingest/activity", batch.body[:-9] if case == "cut" else batch.body.replace(b"login1", b"login2"),
+        content_type="application/json",
+        headers={"x-gatehouse-signature": sign(service_api.token.encode(), batch.body)},
     )  # fmt: skip
     assert (answer.status_code, answer.json()["code"]) == (422, "signature_invalid")
+    assert not AgentSession.objects.exists()
 
 
 @settings(max_examples=15)
@@ -103,7 +121,5 @@ def test_whatever_runs_on_a_node_nothing_of_it_is_refused(
         pids.append(node.run(pids[pick % len(pids)], *argv, tty=tty, ended=ended))
     with transaction.atomic():
         api = Api(factories.make_service_token())
-        for body in bodies(node):
-            answer = post(api, body)
-            assert (answer.status_code, answer.json()["rejected"]) == (200, [])
+        assert all(send(api, each)["rejected"] == [] for each in batches_of(node))
         transaction.set_rollback(True)
