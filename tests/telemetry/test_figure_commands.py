@@ -74,8 +74,7 @@ def cluster(db: None) -> Cluster:
     for harness, people in (("claude-code", 6), ("codex", 5), ("aider", 2)):
         for number in range(people):
             session = work(cluster, login, "agent", harness, AGENT, hours=1 + number)
-            for job in range(10):
-                make_job(session.cluster_user, lab, submit=DAY_0 + job, actor="agent", harness=harness)
+            make_job(session.cluster_user, lab, submit=DAY_0, actor="agent", harness=harness, array_tasks=10)
             ExperimentLoop.objects.create(session=session, submitted=NOON, again=NOON + timedelta(minutes=9 + number))
             PollingLoop.objects.create(session=session, first=NOON, last=NOON, queries=15, period_s=2.0)
             login += 1
