@@ -194,7 +194,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "match-gpu-utilisation": {"task": "telemetry.tasks.match_gpu_utilisation", "schedule": 60.0},
     "refresh-rollups": {"task": "telemetry.tasks.refresh_rollups", "schedule": 10.0},
     "refresh-gpu-rollups": {"task": "telemetry.tasks.refresh_gpu_rollups", "schedule": 60.0},
-    "refresh-activity": {"task": "telemetry.tasks.refresh_activity", "schedule": 60.0},
+    "refresh-activity": {"task": "telemetry.tasks.refresh_activity", "schedule": 300.0},
     "end-silent-sessions": {"task": "telemetry.tasks.end_silent_sessions", "schedule": crontab(minute="23")},
     "build-job-indexes": {"task": "telemetry.tasks.build_job_indexes", "schedule": 60.0},
     "number-live-events": {"task": "portal.realtime.tasks.number_live_events", "schedule": 60.0},

@@ -1,11 +1,21 @@
 """What the API of `telemetry` takes and says."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from ninja import Field, Schema
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, BeforeValidator
+
+
+def _plain_number(given: object) -> object:
+    """Refuse what Python reads as a number and Slurm does not: `7_1`, a task of an array, is not job 71."""
+    if isinstance(given, str) and not (given.isascii() and given.isdigit()):
+        raise ValueError(f"{given[:40]!r} is no raw job id (JobIDRaw, SLURM_JOB_ID): digits alone, never 123_4")
+    return given
+
+
+RawJobId = Annotated[int, BeforeValidator(_plain_number)]
 
 
 class BatchOut(Schema):
@@ -97,7 +107,7 @@ class GpuUseIn(Schema):
     Memory is what was held, not bandwidth; `memory_is_peak` where no mean of it is known.
     """
 
-    job: int
+    job: RawJobId
     gpu: str = Field(max_length=200)
     compute_percent: float
     memory_percent: float

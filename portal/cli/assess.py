@@ -24,7 +24,7 @@ DEFAULT_OUT = "report.html"
 _STDOUT = "standard output"
 _NO_LIBRARIES = (
     "gatehouse assess needs the server's libraries, and {name} is missing [no_server_extra]\n"
-    "Install them with: pip install 'gatehouse[server]'"
+    "Install them with: pip install '<checkout or wheel>[server]'"
 )
 
 
@@ -124,14 +124,14 @@ def _assess(options: argparse.Namespace, known: "assessment.Known", written: lis
             gpus=gpus, asked=not options.files,
         )  # fmt: skip
         drawn = _draw(content, outs, progress)
-    if options.json:
-        print(json.dumps(content.as_json(), indent=1, ensure_ascii=False))
-        written.append(_STDOUT)
     for out, report in drawn.items():
         _write(out, report)
         written.append(_STDOUT if out == STDIN else out)
         if out != STDIN:
             print(f"Wrote {out}.", file=sys.stderr)
+    if options.json:  # last: whoever reads the figures may stop before their end, as `head` does
+        print(json.dumps(content.as_json(), indent=1, ensure_ascii=False))
+        written.append(_STDOUT)
 
 
 def _dumps(

@@ -5,7 +5,9 @@ from typing import Any, Final
 _PAGES: Final = """
 @page { @bottom-right { content: counter(page) " / " counter(pages); font: 8pt sans-serif; color: #56635f; } }
 """
-_EXTRA: Final = "Install it with: pip install 'gatehouse[pdf]'; or name a file of another ending and print that one."
+_EXTRA: Final = (
+    "Install it with: pip install '<checkout or wheel>[pdf]'; or name a file of another ending and print that one."
+)
 _PANGO: Final = (
     "Install Pango, on Debian and Ubuntu: apt install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0; or name a "
     "file of another ending and print that one."

@@ -111,18 +111,22 @@ class AgentSessionQuerySet(models.QuerySet["AgentSession"]):
     """Sessions, as somebody may see them."""
 
     def visible_to(self, actor: Actor) -> Self:
-        """Staff see all; a person their own and those of labs they manage; an agent its own."""
+        """Staff see all; a person their own and those of labs they manage; an agent its own.
+
+        A member's own shells that a study observes are no lab's to see.
+        """
         if actor.sees_facility:
             return self
         if actor.agent is not None:
             return self.filter(agent=actor.agent)
         if actor.user is None:
             return self.none()
+        studied = Q(kind=AgentSession.Kind.INTERACTIVE) & ~Q(process="")
         return self.filter(
             Q(cluster_user__user=actor.user)
             | Q(agent__lab_id__in=actor.visible_lab_ids)
             # What a member does for another lab is that lab's to see.
-            | Q(agent=None, cluster_user__user__memberships__lab_id__in=actor.visible_lab_ids)
+            | (Q(agent=None, cluster_user__user__memberships__lab_id__in=actor.visible_lab_ids) & ~studied)
         ).distinct()
 
 

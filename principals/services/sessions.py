@@ -1,6 +1,6 @@
 """Sessions as collectors and harnesses declare them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -68,9 +68,11 @@ def record_sessions(*, cluster: Cluster, sessions: Iterable[DeclaredSession]) ->
     What a collector tells is known by its process alone: the start that it reckons may differ by a second from one
     time to the next.
     """
-    directory = Directory(cluster)
+    declared = list(sessions)
     with transaction.atomic():
-        recorded = [_record(cluster, directory, session) for session in sessions]
+        recorder = _Recorder(cluster, declared)
+        recorded = [recorder.record(session) for session in declared]
+        recorder.note_seen()
         _note_seen(recorded)
     return recorded
 
@@ -122,41 +124,73 @@ def _note_seen(recorded: Iterable[RecordedSession]) -> None:
         Agent.objects.filter(unseen, pk=agent_id).update(last_seen=until)
 
 
-def _record(cluster: Cluster, directory: Directory, declared: DeclaredSession) -> RecordedSession:
-    user_id = directory.user_id(declared.login)
-    known = _find_process(cluster, declared)
-    if known is not None and (known.cluster_user_id, known.harness) != (user_id, declared.harness):
-        return RecordedSession(known, "refused", known.ended)
-    agent, why = _find_agent(user_id, declared)
-    row, created = (known, False) if known else AgentSession.objects.get_or_create(
-        cluster=cluster, cluster_user_id=user_id, host=declared.host, kind=declared.kind,
-        harness=declared.harness, started=declared.started, process=declared.process,
-        defaults={
-            "ended": declared.ended, "campaign": declared.campaign, "source": declared.source,
-            "last_seen": declared.last_seen, "agent": agent,
-        },
-    )  # fmt: skip
-    if created:
-        return RecordedSession(row, "created", row.ended, why)
-    if row.agent_id is not None:
-        why = ""
-    elif agent is not None and not _may_be_adopted(row, agent):
-        agent, why = None, "declared_before"
-    old_end = row.ended
-    changes = _changes(row, declared, agent)
-    for name, value in changes.items():
-        setattr(row, name, value)
-    if changes:
-        row.save(update_fields=list(changes))
-    # That it was seen again explains no job.
-    return RecordedSession(row, "changed" if changes.keys() - {"last_seen"} else "unchanged", old_end, why)
+class _Recorder:
+    """One call's look-ups: names, processes that are known, and whose a harness of somebody on a host is.
 
+    A collector tells every minute of the same sessions: they cost a query together, not some each.
+    """
 
-def _find_process(cluster: Cluster, declared: DeclaredSession) -> AgentSession | None:
-    if not declared.process:
-        return None
-    same = AgentSession.objects.filter(cluster=cluster, host=declared.host, process=declared.process)
-    return same.filter(kind=declared.kind).first()
+    def __init__(self, cluster: Cluster, declared: Sequence[DeclaredSession]) -> None:
+        self._cluster = cluster
+        self._directory = Directory(cluster)
+        processes = {each.process for each in declared if each.process}
+        rows = AgentSession.objects.filter(cluster=cluster, process__in=processes) if processes else ()
+        self._known = {(row.host, row.process, row.kind): row for row in rows}
+        self._agents: dict[tuple[int, str, str, str], tuple[Agent | None, str]] = {}
+        self._seen: dict[int, AgentSession] = {}
+
+    def record(self, declared: DeclaredSession) -> RecordedSession:
+        """Write one session."""
+        user_id = self._directory.user_id(declared.login)
+        known = self._known.get((declared.host, declared.process, declared.kind)) if declared.process else None
+        if known is not None and (known.cluster_user_id, known.harness) != (user_id, declared.harness):
+            return RecordedSession(known, "refused", known.ended)
+        if known is not None and known.agent_id is not None:
+            return self._go_on(known, declared, None, "")
+        agent, why = self._find_agent(user_id, declared)
+        row, created = (known, False) if known else self._get_or_create(user_id, declared, agent)
+        if created:
+            return RecordedSession(row, "created", row.ended, why)
+        return self._go_on(row, declared, agent, why)
+
+    def _get_or_create(self, user_id: int, declared: DeclaredSession, agent: Agent | None) -> tuple[AgentSession, bool]:
+        row, created = AgentSession.objects.get_or_create(
+            cluster=self._cluster, cluster_user_id=user_id, host=declared.host, kind=declared.kind,
+            harness=declared.harness, started=declared.started, process=declared.process,
+            defaults={
+                "ended": declared.ended, "campaign": declared.campaign, "source": declared.source,
+                "last_seen": declared.last_seen, "agent": agent,
+            },
+        )  # fmt: skip
+        if declared.process:
+            self._known[declared.host, declared.process, declared.kind] = row
+        return row, created
+
+    def _find_agent(self, user_id: int, declared: DeclaredSession) -> tuple[Agent | None, str]:
+        key = user_id, declared.kind, declared.harness, declared.host
+        if key not in self._agents:
+            self._agents[key] = _find_agent(user_id, declared)
+        return self._agents[key]
+
+    def _go_on(self, row: AgentSession, declared: DeclaredSession, agent: Agent | None, why: str) -> RecordedSession:
+        """Write what a session that is known says anew."""
+        if row.agent_id is not None:
+            why = ""
+        elif agent is not None and not _may_be_adopted(row, agent):
+            agent, why = None, "declared_before"
+        old_end, changes = row.ended, _changes(row, declared, agent)
+        for name, value in changes.items():
+            setattr(row, name, value)
+        if changes.keys() - {"last_seen"}:
+            row.save(update_fields=list(changes))
+            return RecordedSession(row, "changed", old_end, why)
+        if changes:  # that it was seen again explains no job
+            self._seen[row.pk] = row
+        return RecordedSession(row, "unchanged", old_end, why)
+
+    def note_seen(self) -> None:
+        """Write when sessions were last seen of which nothing else changed."""
+        AgentSession.objects.bulk_update(self._seen.values(), ["last_seen"])
 
 
 def _changes(row: AgentSession, declared: DeclaredSession, agent: Agent | None) -> dict[str, Any]:

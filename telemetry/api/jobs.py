@@ -16,7 +16,7 @@ from principals.actors import Actor
 from principals.auth import actor_of, requires
 from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Job
-from telemetry.schemas import JobOut, JobPage
+from telemetry.schemas import JobOut, JobPage, RawJobId
 from telemetry.selectors import JobFilter, held_now, newest_by_raw_id, newest_first
 
 router = Router()
@@ -55,7 +55,7 @@ def list_jobs(
 
 
 @router.get("/{cluster}/{raw_id}", auth=requires("jobs:read"), response=answers(200, JobOut))
-def get_job(request: HttpRequest, cluster: str, raw_id: int) -> JobOut:
+def get_job(request: HttpRequest, cluster: str, raw_id: RawJobId) -> JobOut:
     """Return the newest record of a job by its raw job id (ids recycle, and a requeue makes a new record)."""
     actor = actor_of(request)
     job = newest_by_raw_id(actor, cluster, raw_id)

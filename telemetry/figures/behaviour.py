@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from telemetry.engine import usage
+from telemetry.engine.cells import enough
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
 from telemetry.figures.load import GROUP_COLUMNS, JOB_WORDS, LABELS, SUPPRESSED, group_rows
 from telemetry.figures.readings import Readings
 from telemetry.models import Actor
 from telemetry.selectors import MIN_PEOPLE, Runtimes, SessionAges, Totals, over_representation, ratio
-from telemetry.selectors.cells import enough
 
 DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 ENDED_WORDS = "jobs that ended in the period, whether or not they had started"

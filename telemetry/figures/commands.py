@@ -10,6 +10,7 @@ from typing import Final
 from principals.engine.harnesses import harness_name
 from telemetry.engine import iteration
 from telemetry.engine.activity import ALL, CATEGORY, FETCH, TOOL
+from telemetry.engine.cells import enough
 from telemetry.engine.commands import catalogue, traits
 from telemetry.engine.medians import Middle, middle_of
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
@@ -17,7 +18,6 @@ from telemetry.figures.load import LABELS
 from telemetry.figures.readings import Readings
 from telemetry.models import Actor
 from telemetry.selectors import MIN_PEOPLE, ratio
-from telemetry.selectors.cells import enough
 from telemetry.selectors.commands import Commands, Driven
 
 NOT_HEARD: Final = "No collector told of login nodes in this period."

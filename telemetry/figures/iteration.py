@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING
 
 from telemetry.engine import iteration
+from telemetry.engine.cells import enough
 from telemetry.figures.behaviour import BY_JOB, RAN_WORDS, compare
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
 from telemetry.figures.load import JOB_WORDS, LABELS
 from telemetry.figures.readings import Readings
 from telemetry.models import Actor
 from telemetry.selectors import MIN_PEOPLE, ratio
-from telemetry.selectors.cells import enough
 
 if TYPE_CHECKING:
     from telemetry.engine.cancellations import Pause

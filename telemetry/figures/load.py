@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from principals.engine.harnesses import harness_name
+from telemetry.engine.cells import withhold
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
 from telemetry.figures.readings import Readings
 from telemetry.models import Actor
 from telemetry.selectors import MIN_PEOPLE, Definition, GroupLoads, HarnessLoad, ratio
-from telemetry.selectors.cells import withhold
 from telemetry.selectors.totals import HOUR_S
 
 PEOPLE_WORDS = "login names that submitted, ran or ended a job in the period"

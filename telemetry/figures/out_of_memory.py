@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from telemetry.engine import iteration
+from telemetry.engine.cells import enough, withhold
 from telemetry.figures.behaviour import BY_JOB
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
 from telemetry.figures.load import LABELS, OTHER_HARNESSES, SUPPRESSED, harness_row
 from telemetry.figures.readings import Readings
 from telemetry.models import Actor
 from telemetry.selectors import ratio
-from telemetry.selectors.cells import enough, withhold
 
 if TYPE_CHECKING:
     from telemetry.engine.out_of_memory import MemoryAgain

@@ -1,6 +1,7 @@
 """Each selector's answer for one scope, read once and shared by every figure that is made of it."""
 
 import time
+from collections.abc import Mapping
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -9,6 +10,7 @@ from telemetry import selectors
 from telemetry.models import DataGeneration
 from telemetry.selectors import Definition, Scope
 from telemetry.selectors.commands import Commands, commands
+from telemetry.selectors.methods import methods
 from telemetry.selectors.scheduler import Asking, asking
 
 if TYPE_CHECKING:
@@ -74,6 +76,10 @@ class Readings:
     @cached_property
     def asking(self) -> list[Asking]:
         return asking(self.scope, loads=self.loads)
+
+    @cached_property
+    def methods(self) -> Mapping[str, int]:
+        return methods(self.scope)
 
     @cached_property
     def commands(self) -> Commands:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from telemetry.engine.cells import enough, withhold
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
 from telemetry.figures.load import LABELS, OTHER_HARNESSES, SUPPRESSED, harness_row
 from telemetry.figures.readings import Readings
 from telemetry.models import Actor
 from telemetry.selectors import ratio
-from telemetry.selectors.cells import enough, withhold
 from telemetry.selectors.scheduler import Asking
 
 NO_COUNTS = "The controller’s counts were not read in this period: slurm_reader reads them."

@@ -111,21 +111,17 @@ class ActivityDay(models.Model):
 class ActivityDirty(models.Model):
     """A (day, login name), or a day's totals of nodes, to be added up anew: as `RollupDirty`, with its `stamp`."""
 
+    NODES = 0  # the `user_key` of what belongs to no session
+
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
     day = models.DateField()
-    cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
-    stamp = models.BigIntegerField(default=0)
+    user_key = models.BigIntegerField(default=NODES)  # a ClusterUser's id; no null, for two of those would differ
+    stamp = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["cluster", "day", "cluster_user"],
-                condition=Q(cluster_user__isnull=False), name="telemetry_activitydirty_user",
-            ),
-            models.UniqueConstraint(
-                fields=["cluster", "day"], condition=Q(cluster_user__isnull=True), name="telemetry_activitydirty_nodes"
-            ),
-        ]  # fmt: skip
+            models.UniqueConstraint(fields=["cluster", "day", "user_key"], name="telemetry_activitydirty_key")
+        ]
 
     def __str__(self) -> str:
         return f"{self.day}"

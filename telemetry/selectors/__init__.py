@@ -1,7 +1,7 @@
 """Reads of `telemetry` that span models: sums over rollups, scoped by who asks, a cluster and a period."""
 
+from telemetry.engine.cells import MIN_PEOPLE
 from telemetry.selectors.agents import AgentLoad, by_agent
-from telemetry.selectors.cells import MIN_PEOPLE
 from telemetry.selectors.gpu import (
     GpuGroup,
     GpuGroups,

@@ -12,9 +12,9 @@ from typing import Any, Final
 from django.db.models import BooleanField, Count, ExpressionWrapper, Q, Sum
 
 from principals.models import Lab
+from telemetry.engine import cells
 from telemetry.engine.gpu_use import Fit, Quadrant
 from telemetry.models import Actor
-from telemetry.selectors import cells
 from telemetry.selectors.gpu_jobs import SUMS, gpu_jobs, renamed
 from telemetry.selectors.scope import Scope
 from telemetry.selectors.totals import HOUR_S, ratio

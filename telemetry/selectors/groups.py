@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Sum
 
 from principals.models import Lab
+from telemetry.engine import cells
 from telemetry.models import Actor
-from telemetry.selectors import cells
 from telemetry.selectors.loads import Loads
 from telemetry.selectors.scope import Scope
 from telemetry.selectors.totals import Totals, ratio

@@ -14,10 +14,10 @@ from django.db.models import QuerySet
 
 from portal.core import leases, stopping
 from principals.models import Cluster
-from telemetry.models import RollupDirty, RollupGpuDirty
+from telemetry.models import ActivityDirty, RollupDirty, RollupGpuDirty
 from telemetry.services import job_indexes
 
-M = TypeVar("M", RollupDirty, RollupGpuDirty)
+M = TypeVar("M", RollupDirty, RollupGpuDirty, ActivityDirty)
 LEASE_S: Final = 30  # taken anew for each part; short, so that a refresher that was killed holds nobody up for long
 
 

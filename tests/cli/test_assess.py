@@ -171,9 +171,12 @@ def test_a_reader_that_has_gone_ends_it_quietly(dump: Path, tmp_path: Path) -> N
     os.close(reader)
     try:
         ran = gatehouse("july.txt", "--json", cwd=tmp_path, stdout=writer)
+        with_report = gatehouse("july.txt", "--json", "--out", "r.html", cwd=tmp_path, stdout=writer)
     finally:
         os.close(writer)
     assert (ran.returncode, ran.stderr) == (READER_GONE, b"")
+    assert with_report.returncode == READER_GONE
+    assert (tmp_path / "r.html").exists()
 
 
 def test_without_the_server_s_libraries_it_says_what_to_install(dump: Path, tmp_path: Path) -> None:
@@ -188,7 +191,7 @@ def test_without_the_server_s_libraries_it_says_what_to_install(dump: Path, tmp_
     assert ran.returncode == 2
     assert ran.stderr.splitlines() == [
         "gatehouse assess needs the server's libraries, and polars is missing [no_server_extra]",
-        "Install them with: pip install 'gatehouse[server]'",
+        "Install them with: pip install '<checkout or wheel>[server]'",
     ]
 
 

@@ -67,7 +67,7 @@ def test_nothing_that_a_page_names_is_fetched(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("breaking", "detail", "remedy"),
     [
-        ("None", "A PDF needs WeasyPrint, and weasyprint is missing.", "pip install 'gatehouse[pdf]'"),
+        ("None", "A PDF needs WeasyPrint, and weasyprint is missing.", "pip install '<checkout or wheel>[pdf]'"),
         ("Broken()", "A PDF needs Pango: cannot load library 'libpango'", "apt install libpango-1.0-0"),
     ],
 )

@@ -9,10 +9,11 @@ from portal.reports import bars, drawing, monthly
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, ClusterUser, Lab, LabMembership
 from telemetry import selectors, services
+from telemetry.engine import cells
 from telemetry.engine.gpu_use import HEAVY_PERCENT
 from telemetry.figures import FIGURES, Measured, Readings, drill_query, measure
 from telemetry.models import Job
-from telemetry.selectors import JobFilter, Period, Scope, cells
+from telemetry.selectors import JobFilter, Period, Scope
 from tests import factories
 from tests.conftest import sign_in
 from tests.telemetry.gpu_rows import DAY_0, gpu_job, reading

@@ -9,6 +9,7 @@ from portal.core.errors import Invalid, NotAllowed
 from principals.actors import SYSTEM_ACTOR
 from principals.models import LabMembership
 from telemetry import figures, selectors, services
+from telemetry.engine import cells
 from telemetry.figures import FIGURES, Readings, drill_query, measure
 from telemetry.selectors import Definition, Period, Scope
 from tests import factories
@@ -90,7 +91,7 @@ def test_labs_are_shown_where_the_rest_is_about_five(facility: Facility, scope: 
 
 
 def test_partitions_are_compared_with_the_whole(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selectors.cells, "MIN_PEOPLE", 1)
+    monkeypatch.setattr(cells, "MIN_PEOPLE", 1)
     loads = {load.key: load for load in selectors.by_partition(scope).rows}
     agents = selectors.totals_by_actor(scope)["agent"]
     assert selectors.over_representation(loads["test"], selectors.totals(scope), agents) == 2.0

@@ -294,6 +294,7 @@ def test_records_of_another_cluster_are_set_aside_and_told_where_they_belong(clu
         "The record is of cluster borage, not of aster. Send it again for cluster borage, or leave the Cluster column "
         "out."
     )
+    assert kept.raw == "job 4 (JobIDRaw 4) of ada, COMPLETED, submitted 2026-07-01T10:00:00 UTC"
     assert set(Job.objects.values_list("raw_id", flat=True)) == {1, 2, 3}
     assert services.describe_others(batch) == []
 

@@ -91,6 +91,13 @@ def test_one_job_by_its_id(jobs: Cluster, agent_api: Api):
         assert (agent_api.get(address).status_code, agent_api.get(address).json()["code"]) == (404, "job_unknown")
 
 
+def test_a_task_of_an_array_is_not_the_job_whose_digits_it_has(jobs: Cluster, agent_api: Api):
+    assert agent_api.get("/jobs/aster/1").status_code == 200
+    answer = agent_api.get("/jobs/aster/0_1")
+    assert answer.status_code == 422
+    assert "'0_1' is no raw job id" in answer.json()["detail"]
+
+
 def test_it_validates_the_scope(cast: Cast, service_api: Api):
     assert Api(factories.make_token(cast.agent, "me:read")).get("/jobs").status_code == 403
     assert service_api.get("/jobs").status_code == 403

@@ -18,6 +18,7 @@ from tests.telemetry.logs import ingest, iso, job_row, text
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sql, pytest.mark.usefixtures("standing_clock")]
 BYSTANDER = "bystander"
+KEYS = ("cluster_user_id", "user_id", "user_key")
 
 
 def everything() -> list[tuple[str, dict[str, Any]]]:
@@ -34,7 +35,7 @@ def rows_about(login: str, *, users: set[int]) -> list[str]:
     named = re.compile(rf"\b{login}\b")
 
     def is_about(row: dict[str, Any]) -> bool:
-        keyed = any(name in ("cluster_user_id", "user_id") and value in users for name, value in row.items())
+        keyed = any(row.get(name) in users for name in KEYS)
         return keyed or any(
             named.search(bytes(value).decode(errors="replace") if isinstance(value, bytes | memoryview) else str(value))
             for value in row.values()

@@ -10,7 +10,7 @@ import pytest
 from portal.core import clock
 from portal.core.errors import Invalid, NotAllowed
 from portal.core.models import AuditEvent
-from principals.models import AgentSession
+from principals.models import AgentSession, User
 from telemetry import services
 from telemetry.models import (
     ActivityDirty,
@@ -344,6 +344,18 @@ def test_in_a_study_people_are_observed_and_their_rows_say_in_which(cast: Cast):
     assert ActivityMinute.objects.get().study == running
     assert AgentSession.objects.get().kind == "interactive"
     assert PollingLoop.objects.count() == ExperimentLoop.objects.count() == ActivitySubmission.objects.count() == 1
+
+
+def test_a_shell_that_a_study_observes_is_not_the_labs_to_see(cast: Cast):
+    study(cast)
+    record(cast.cluster, study="spring", sessions=[agent_session(), shell_session(user="colleague")])
+
+    def seen(user: User) -> list[str]:
+        rows = AgentSession.objects.visible_to(factories.actor_of(user))
+        return list(rows.order_by("kind").values_list("kind", flat=True))
+
+    assert seen(cast.colleague) == seen(cast.staff) == ["agent", "interactive"]
+    assert (seen(cast.pi), seen(cast.outsider)) == (["agent"], [])
 
 
 def test_without_a_study_that_runs_nothing_of_a_persons_shell_is_taken(cast: Cast):

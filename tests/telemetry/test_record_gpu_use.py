@@ -252,6 +252,12 @@ def test_the_api_refuses_a_malformed_body_whole(service_api: Api, rows):
     assert not JobGpu.objects.exists()
 
 
+def test_a_task_of_an_array_is_never_taken_for_the_job_whose_digits_it_has(service_api: Api):
+    assert "'7_1' is no raw job id" in post(service_api, a_row(job="7_1")).json()["detail"]
+    assert post(service_api, a_row(job="71")).status_code == 200
+    assert JobGpu.objects.get().raw_id == 71
+
+
 @override_settings(DATA_UPLOAD_MAX_MEMORY_SIZE=500)
 def test_the_body_is_bounded(service_api: Api):
     assert post(service_api, *[a_row()] * 20).status_code == 413

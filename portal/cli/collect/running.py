@@ -80,7 +80,7 @@ def collect(options: argparse.Namespace) -> int:
 def _config(options: argparse.Namespace) -> Config:
     """Read the settings; a dry run needs none."""
     path = Path(options.config or DEFAULT_CONFIG)
-    if options.dry_run and not options.config and not path.exists():
+    if options.dry_run and not options.config and not is_there(path):
         return Config(cluster="unnamed", user="nobody")
     return read(path)
 

@@ -8,13 +8,17 @@ from django.shortcuts import render
 from portal.core import clock, exports
 from portal.dashboard import formats
 from principals import permissions
+from principals.actors import Actor
+from principals.models import Cluster
 from principals.web import PageRequest, page
 from telemetry.engine.activity import ALL, CATEGORY
+from telemetry.figures.attribution import METHODS
 from telemetry.figures.load import LABELS
 from telemetry.models import BaselineStudy
 from telemetry.selectors import Period, ratio
 from telemetry.selectors.activity import CATEGORIES
 from telemetry.selectors.login_nodes import LoginNode, composition, login_nodes
+from telemetry.selectors.methods import newest_methods
 
 DAYS: Final = 7
 STUDIES: Final = 20
@@ -37,11 +41,27 @@ def show_login_nodes(request: PageRequest) -> HttpResponseBase:
         return exports.export(wanted, "login-nodes", columns, map(_record, nodes))
     composed = composition(actor, period)
     context = {
-        "nodes": nodes, "kpis": _kpis(nodes), "composition": _categories(composed), "drivers": _drivers(composed),
+        "nodes": nodes, "kpis": _kpis(nodes), "evidence": _evidence(actor),
+        "composition": _categories(composed), "drivers": _drivers(composed),
         "studies": BaselineStudy.objects.visible_to(actor).select_related("cluster").order_by("-starts")[:STUDIES],
         "period": formats.date_range(period.first, period.last), "now": clock.now(),
     }  # fmt: skip
     return render(request, "ingest/login_nodes.html", context)
+
+
+def _evidence(actor: Actor) -> list[dict[str, Any]]:
+    """Return how the newest jobs of each cluster were attributed: rows of the kinds of evidence there were."""
+    found = []
+    for cluster in Cluster.objects.order_by("name"):
+        counts = newest_methods(actor, cluster)
+        total = sum(counts.values())
+        rows = [
+            {"title": method.title, "doubt": method.doubt, "jobs": counts[key], "share": ratio(counts[key], total)}
+            for key, method in METHODS.items()
+            if counts.get(key)
+        ]
+        found.append({"cluster": cluster.name, "anchor": f"evidence-{cluster.name}", "rows": rows})
+    return found
 
 
 def _record(node: LoginNode) -> dict[str, Any]:

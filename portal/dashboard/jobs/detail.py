@@ -14,27 +14,11 @@ from portal.dashboard.shell import url_or_none
 from principals.engine.harnesses import harness_name
 from principals.web import PageRequest, page
 from telemetry import selectors
-from telemetry.engine import attribution
 from telemetry.engine.transitions import describe_outcome
+from telemetry.figures.attribution import METHODS
 from telemetry.models import Actor, Job, JobGpuUse, JobState
 from telemetry.selectors.job_filters import STATE_GROUPS
 
-METHODS = {
-    attribution.METHOD_LABELLED: "The controller found a harness’s variable in the environment it was submitted from.",
-    attribution.METHOD_LABELLED_DOUBTED: "The controller found a harness’s variable in the environment it was "
-    "submitted from, while a person’s shell was what the sessions show.",
-    attribution.METHOD_OBSERVED: "A submission under this session was seen within seconds of the job’s.",
-    attribution.METHOD_OBSERVED_SEVERAL: "Submissions under several sessions of this login were seen within seconds "
-    "of the job’s; the last one is named.",
-    attribution.METHOD_DECLARED: "One agent session of this login covers its submission.",
-    attribution.METHOD_DECLARED_SHARED: "An agent session covers its submission, and an interactive shell of the same "
-    "login does too.",
-    attribution.METHOD_DECLARED_SEVERAL: "Several agent sessions of this login cover its submission; the one "
-    "that began last is named.",
-    attribution.METHOD_INTERACTIVE: "Only an interactive shell of this login covers its submission.",
-    attribution.METHOD_NONE: "No session of this login covers its submission. Absence proves nothing, so it is "
-    "nobody’s.",
-}
 _MASK = re.compile(r"\[REDACTED:[^\]]{1,40}\]")
 LOST = {*STATE_GROUPS["FAILED"], JobState.TIMEOUT, JobState.CANCELLED}
 
@@ -49,7 +33,7 @@ def job(request: PageRequest, pk: int) -> HttpResponseBase:
     context = {
         "job": found, "row": row, "outcome": outcome[:1].upper() + outcome[1:],
         "facts_meta": "" if found.state in LOST else outcome, "entries": timeline_of(found),
-        "method": METHODS.get(found.actor_method, found.actor_method), "session": found.session,
+        "method": METHODS[found.actor_method].sentence, "session": found.session,
         "harness": harness_name(found.harness) if found.harness else "", "masks": _MASK.findall(found.submit_line),
         "lessons_url": _lessons_url(outcome) if found.state in LOST else "",
         "others": _others(request, found), "nodes": short_nodes(found.node_list),

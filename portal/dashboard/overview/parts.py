@@ -7,9 +7,10 @@ from django.db.models import Q
 from portal.dashboard import formats
 from portal.dashboard.overview.scope import Asked, period_words
 from principals.models import Agent, AgentSession, ClusterUser
+from telemetry.engine import cells
 from telemetry.figures import readings_of
 from telemetry.models import Actor, RollupDay
-from telemetry.selectors import Definition, HarnessLoad, Shares, Split, cells
+from telemetry.selectors import Definition, HarnessLoad, Shares, Split
 from telemetry.selectors.job_filters import OTHERS
 
 MEASURES = (

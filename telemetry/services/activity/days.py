@@ -1,7 +1,6 @@
 """Adding minutes up by UTC days: which days are out of date, and recomputing them. Never incremented.
 
-As the rollups of jobs: who stores minutes marks their (day, login name) in the same transaction; the refresher reads
-marks, then minutes, and in one transaction replaces the days and deletes the marks that still are as it read them.
+Who stores minutes marks their (day, login name) in the same transaction (`telemetry.services.marks`).
 """
 
 from collections import Counter
@@ -11,13 +10,14 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Q
 
-from portal.core import clock, leases, stopping
+from portal.core import clock
 from principals.models import Cluster
 from telemetry.models import ActivityDay, ActivityDirty, ActivityMinute, DataGeneration
+from telemetry.services.marks import Marks
 
-LEASE_S: Final = 30
+_MARKS: Final = Marks(ActivityDirty, lease="activity", columns={"day": "date", "user_key": "bigint"})
 MINUTES_KEPT: Final = timedelta(days=30)
 _READ: Final = (
     "session_id", "host", "driver", "study_id", "minute", "counts", "session__harness", "session__cluster_user_id",
@@ -30,38 +30,20 @@ def oldest_day_kept() -> date:
 
 
 def mark_days(cluster: Cluster, pairs: Iterable[tuple[date, int | None]]) -> None:
-    """Mark (UTC day, login name's id, or None for the nodes' totals) in the caller's transaction, cluster locked."""
-    wanted = set(pairs)
-    if not wanted:
-        return
-    days = {day for day, _ in wanted}
-    # Those of one cluster are marked one after the other; the refresher may take one away while we wait for its row.
-    standing = ActivityDirty.objects.select_for_update().filter(cluster=cluster, day__in=days).order_by("pk")
-    known = {(row.day, row.cluster_user_id): row.pk for row in standing}
-    ActivityDirty.objects.filter(pk__in=[known[pair] for pair in wanted if pair in known]).update(stamp=F("stamp") + 1)
-    ActivityDirty.objects.bulk_create(
-        ActivityDirty(cluster=cluster, day=day, cluster_user_id=user) for day, user in wanted - known.keys()
-    )
+    """Mark (UTC day, login name's id, or None for the nodes' totals) in the caller's transaction."""
+    _MARKS.put(cluster, ((day, user or ActivityDirty.NODES) for day, user in pairs))
 
 
 def refresh_activity(cluster: Cluster | None = None) -> int:
-    """Add up anew what is marked, newest day first; return how many marks were worked off.
-
-    A cluster whose lease `activity:<name>` somebody else holds is left to them.
-    """
-    waiting = Cluster.objects.filter(pk__in=ActivityDirty.objects.values("cluster_id")).order_by("pk")
-    done = 0
-    for each in waiting.filter(pk=cluster.pk) if cluster else waiting:
-        with leases.held(f"activity:{each.name}", seconds=LEASE_S) as holder:
-            done += _refresh_cluster(each, holder) if holder else 0
-    return done
+    """Add up anew what is marked, newest day first; return how many marks were worked off (see `Marks.work_off`)."""
+    return _MARKS.work_off(cluster, _refresh_cluster)
 
 
 def _refresh_cluster(cluster: Cluster, holder: str) -> int:
     """Look once at each mark that stands now: what changes meanwhile stays marked and is for the next time."""
     done = 0
-    for mark in list(ActivityDirty.objects.filter(cluster=cluster).order_by("-day", "pk")):
-        if stopping.asked() or not leases.take(f"activity:{cluster.name}", holder, seconds=LEASE_S):
+    for mark in list(_MARKS.of(cluster).order_by("-day", "pk")):
+        if not _MARKS.goes_on(cluster, holder):
             break
         done += _replace(cluster, holder, mark, _add_up(mark))
     return done
@@ -100,26 +82,24 @@ def _add_up(mark: ActivityDirty) -> list[ActivityDay]:
 
 
 def _whose(mark: ActivityDirty) -> Q:
-    return Q(session__cluster_user=mark.cluster_user_id) if mark.cluster_user_id else Q(session=None)
+    return Q(session=None) if mark.user_key == ActivityDirty.NODES else Q(session__cluster_user=mark.user_key)
 
 
 @transaction.atomic
 def _replace(cluster: Cluster, holder: str, mark: ActivityDirty, rows: list[ActivityDay]) -> int:
     """Write what was added up, unless the mark was touched since; return how many marks were taken.
 
-    That the lease is still ours, to the end of this transaction, keeps out who read earlier and comes to write later.
     A day some of whose minutes are gone keeps what it has.
     """
-    if not leases.take(f"activity:{cluster.name}", holder, seconds=LEASE_S):
+    if not _MARKS.take(cluster, holder, [mark]):
         return 0
-    standing = ActivityDirty.objects.filter(pk=mark.pk, stamp=mark.stamp)
-    if not standing.select_for_update(skip_locked=True).first():
-        return 0
-    standing.delete()
     if mark.day < oldest_day_kept():
         return 1
-    known = ActivityDay.objects.filter(cluster=cluster, day=mark.day, cluster_user=mark.cluster_user_id)
-    known.filter(session__isnull=mark.cluster_user_id is None).delete()
+    of_nodes = mark.user_key == ActivityDirty.NODES
+    known = ActivityDay.objects.filter(
+        cluster=cluster, day=mark.day, cluster_user=None if of_nodes else mark.user_key, session__isnull=of_nodes
+    )
+    known.delete()
     ActivityDay.objects.bulk_create(rows)
     DataGeneration.objects.start(cluster)
     return 1

@@ -59,7 +59,7 @@ def _take_outcomes(prepared: Prepared, outcomes: Iterable[tuple[int, Outcome]], 
     for line, outcome in outcomes:
         if isinstance(outcome, JobRecord):
             if fault := rows.find_fault(outcome, cluster):
-                prepared.rejected.append(Rejected(line, *fault, repr(outcome[:6])))
+                prepared.rejected.append(Rejected(line, *fault, _name(outcome)))
                 continue
             record, secrets = redact_record(outcome, key=key)
             prepared.counts.redactions += secrets
@@ -70,6 +70,14 @@ def _take_outcomes(prepared: Prepared, outcomes: Iterable[tuple[int, Outcome]], 
         else:
             prepared.counts.step_rows += 1
     prepared.counts.rejected_rows = len(prepared.rejected)
+
+
+def _name(record: JobRecord) -> str:
+    """Say which record was set aside after it was read: its own text is not at hand any more."""
+    submit = datetime.fromtimestamp(record.submit_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return (
+        f"job {record.job_id} (JobIDRaw {record.raw_job_id}) of {record.user}, {record.state}, submitted {submit} UTC"
+    )
 
 
 def write_chunk(feed: Feed, prepared: Prepared) -> Counts:

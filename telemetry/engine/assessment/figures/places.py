@@ -1,17 +1,18 @@
 """Where jobs go: the partitions, and those that are there for tests (paper §IV-A)."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from telemetry.engine.assessment.figures.kinds import SUBMITTED, Reading, compare, ratio
+from telemetry.engine.cells import MIN_PEOPLE, withhold
 from telemetry.engine.redaction import is_secretless
 from telemetry.engine.report_content import Column, Figure, Row
 from telemetry.engine.usage import HOUR_S
 
-MIN_PEOPLE: Final = 5  # a row about fewer is added to the rest, where the dump is of more than these few
 SHOWN: Final = 20
 _TEST_NAME: Final = re.compile(r"(?:^|[^a-z])(?:test|testing|tests|debug|dbg|devel|development|dev|devq)(?:$|[^a-z])")
 _SHORT_S: Final = HOUR_S
@@ -110,14 +111,10 @@ def _withhold(reading: Reading, places: list[Place]) -> tuple[list[Place], list[
     """Part the partitions into those shown and the rest; a dump of a few people's own jobs holds nothing back."""
     if reading.people() < MIN_PEOPLE:
         return places[:SHOWN], places[SHOWN:]
-    shown = [place for place in places if place.people >= MIN_PEOPLE][:SHOWN]
-    rest = [place for place in places if place not in shown]
-    if rest and shown and _people_in(reading, rest) < MIN_PEOPLE:
-        rest.insert(0, shown.pop())  # the rest of a few could be had by subtraction
-    return shown, rest
+    return withhold(places, limit=SHOWN, people_in=lambda some: _people_in(reading, some))
 
 
-def _people_in(reading: Reading, places: list[Place]) -> int:
+def _people_in(reading: Reading, places: Sequence[Place]) -> int:
     table = reading.found.sums.partitions.table()
     return table.filter(pl.col("partition").is_in([place.name for place in places]))["user"].n_unique()
 

@@ -1,0 +1,91 @@
+"""What the collector makes, the portal takes: all of it, as it was signed."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from portal.cli.collect.spool import sign
+from portal.core import clock
+from principals.models import AgentSession
+from telemetry import services
+from telemetry.engine.collector.batches import Batch, Sender, make
+from telemetry.models import ActivityMinute, ActivitySubmission, ExperimentLoop, PollingLoop
+from tests import factories
+from tests.conftest import Api, Cast
+from tests.telemetry.engine.collector.node import BOOT_S, TTY, Node
+
+pytestmark = pytest.mark.django_db
+STUDY = "spring-2027"
+DAY = datetime.fromtimestamp(BOOT_S, UTC)
+
+
+@pytest.fixture(autouse=True)
+def _time_of_the_node() -> Iterator[None]:
+    with clock.at(datetime.fromtimestamp(BOOT_S + 600, UTC)):
+        yield
+
+
+def batches_of(node: Node, study: str = "") -> list[Batch]:
+    sender = Sender("aster", "login1", str(uuid4()), str(uuid4()), "0.1.0", study)
+    return list(
+        make(node.close(), sender=sender, mode="events", login=lambda _: "colleague", new_id=lambda: str(uuid4()))
+    )
+
+
+def send(api: Api, batch: Batch) -> dict[str, object]:
+    signature = sign(api.token.encode(), batch.body)
+    answer = api.client.post(
+        "/api/v1/ingest/activity", batch.body, content_type="application/json",
+        headers={"idempotency-key": batch.id, "x-gatehouse-signature": signature},
+    )  # fmt: skip
+    assert answer.status_code == 200, answer.content
+    told: dict[str, object] = json.loads(answer.content)
+    return told
+
+
+def busy(*, study: bool) -> Node:
+    """An agent that submits, looks and submits again, and asks in a loop; a person; a service. One shell becomes a
+    harness, and one program's words are gone."""
+    node = Node(study=study)
+    claude = node.run(1, "claude")
+    shell = node.run(claude, "bash", "-c", "x")
+    for argv in (("sbatch", "a"), ("tail", "out"), ("sbatch", "a"), *[("squeue", "-j", "7")] * 4):
+        node.now_s += 5
+        node.run(shell, *argv)
+    node.run(shell, "true", ended=True)
+    person = node.run(1, "-bash", tty=TTY)
+    node.run(person, "ls", tty=TTY)
+    node.execute(person, "codex", tty=TTY)
+    node.run(person, "sbatch", "b")
+    node.run(1, "cron-job")
+    node.exit(claude)
+    return node
+
+
+def test_by_default(cast: Cast, service_api: Api) -> None:
+    [batch] = batches_of(busy(study=False))
+    told = send(service_api, batch)
+    assert told["rejected"] == []
+    assert told["accepted"] == {"sessions": 2, "minutes": 5, "submissions": 3, "polling": 1, "loops": 1}
+    assert set(AgentSession.objects.values_list("kind", "harness")) == {("agent", "claude-code"), ("agent", "codex")}
+    assert (ActivitySubmission.objects.count(), PollingLoop.objects.count(), ExperimentLoop.objects.count()) == (
+        3,
+        1,
+        1,
+    )
+    assert {each.driver for each in ActivityMinute.objects.filter(session=None)} == {"human", "unknown"}
+
+
+def test_in_a_study(cast: Cast, service_api: Api) -> None:
+    services.start_study(
+        actor=factories.actor_of(cast.staff), cluster=cast.cluster, name=STUDY, purpose="A test.", approved_by="IRB",
+        starts=DAY - timedelta(days=1), until=DAY + timedelta(days=1),
+    )  # fmt: skip
+    [batch] = batches_of(busy(study=True), STUDY)
+    told = send(service_api, batch)
+    assert told["rejected"] == []
+    kinds = set(AgentSession.objects.values_list("kind", "harness"))
+    assert kinds == {("agent", "claude-code"), ("agent", "codex"), ("interactive", "")}
