@@ -41,6 +41,13 @@ def join_spans(spans: Iterable[tuple[float, float]]) -> Spans:
     return Spans(starts, ends, list(accumulate(lengths, initial=0.0))[:-1])
 
 
+def _append(spans: list[tuple[float, float]], since_s: float, until_s: float) -> None:
+    """Add a span, to the last one where it goes on from it: a month has a report a minute and node."""
+    if spans and spans[-1][0] <= since_s <= spans[-1][1]:
+        since_s, until_s = spans[-1][0], max(spans.pop()[1], until_s)
+    spans.append((since_s, until_s))
+
+
 class Watched:
     """How long sessions were open in a scope's period while a collector watched their node; one query.
 
@@ -53,10 +60,10 @@ class Watched:
             cluster=scope.cluster, until__gt=scope.period.starts, since__lt=scope.period.ends
         )
         found: dict[tuple[bool, str], list[tuple[float, float]]] = {}
-        for host, study, since, until in reports.values_list("host", "study", "since", "until").iterator():
-            span = since.timestamp(), until.timestamp()
+        told = reports.order_by("host", "until").values_list("host", "study", "since", "until")
+        for host, study, since, until in told.iterator():
             for of_people in (False, True) if study else (False,):
-                found.setdefault((of_people, host), []).append(span)
+                _append(found.setdefault((of_people, host), []), since.timestamp(), until.timestamp())
         self._spans = {key: join_spans(spans) for key, spans in found.items()}
 
     def seconds(self, kind: AgentSession.Kind, host: str, started: datetime, ended: datetime | None) -> float:

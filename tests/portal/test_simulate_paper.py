@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from portal.demo.paper import accounting
 from portal.demo.paper.accounting import Accounting
+from portal.demo.paper.activity import bodies
 from portal.demo.paper.activity.bodies import Bodies
 from portal.demo.paper.drawing import Lot, Spread, mean_of, sizes_with_mean
 from portal.demo.paper.jobs import Workload
@@ -91,8 +92,8 @@ def test_the_same_seed_plants_the_same(plan: Plan) -> None:
     assert (plan.spans, plan.acts) == (same.spans, same.acts)
     assert plan.acts != other.acts
     assert lines_of(plan, 400) == lines_of(same, 400) != lines_of(other, 400)
-    bodies = [json.dumps(next(iter(Bodies(each, "cannon")))) for each in (plan, same, other)]
-    assert bodies[0] == bodies[1] != bodies[2]
+    sent = [json.dumps(next(iter(Bodies(each, "cannon")))) for each in (plan, same, other)]
+    assert sent[0] == sent[1] != sent[2]
 
 
 def test_acts_are_as_many_jobs_as_asked_for_and_follow_each_other(plan: Plan) -> None:
@@ -157,8 +158,8 @@ def test_sizes_have_the_mean_asked_for() -> None:
 # --- what collectors send --------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def sent(plan: Plan) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    bodies = Bodies(plan, "cannon")
-    return list(bodies), bodies.books.as_json()
+    told = Bodies(plan, "cannon")
+    return list(told), told.books.as_json()
 
 
 def instant(text: str) -> datetime:
@@ -192,6 +193,22 @@ def test_bodies_keep_to_what_collectors_may_send(sent: tuple[list[dict[str, Any]
         assert all(instant(one["start"]) <= instant(one["last"]) <= until for one in body["sessions"])
 
 
+def test_a_busy_node_is_told_of_in_several_bodies_each_with_its_sessions(
+    plan: Plan, sent: tuple[list[dict[str, Any]], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "_MOST_MINUTES", 60)
+    split = Bodies(plan, "cannon")
+    smaller, seen = list(split), Counter[tuple[str, str, str]]()
+    assert len(smaller) > len(sent[0])
+    for body in smaller:
+        named = {one["session"] for part in ("minutes", "submissions", "loops", "polling") for one in body[part]}
+        assert named - {""} <= {one["id"] for one in body["sessions"]}
+        seen.update((body["host"], row["session"], row["minute"]) for row in body["minutes"])
+    assert max(seen.values()) == 1
+    driven = (row for body in smaller for row in body["minutes"] if row["driver"] == "agent")
+    assert split.books.as_json()["agent"]["commands"] == sum(row["counts"]["commands"] for row in driven)
+
+
 def test_every_session_is_told_of_once_it_is_over(
     plan: Plan, sent: tuple[list[dict[str, Any]], dict[str, Any]]
 ) -> None:
@@ -205,12 +222,12 @@ def test_every_session_is_told_of_once_it_is_over(
 def test_the_books_say_what_the_bodies_hold(
     plan: Plan, sent: tuple[list[dict[str, Any]], dict[str, Any]], driver: str
 ) -> None:
-    bodies, books = sent[0], sent[1][driver]
+    told, books = sent[0], sent[1][driver]
     kind = "agent" if driver == "agent" else "interactive"
-    owner = {(body["host"], one["id"]): one for body in bodies for one in body["sessions"] if one["kind"] == kind}
+    owner = {(body["host"], one["id"]): one for body in told for one in body["sessions"] if one["kind"] == kind}
     counts, fetching = Counter[str](), set[str]()
     loops = list[float]()
-    for body in bodies:
+    for body in told:
         for row in body["minutes"]:
             if row["driver"] == driver:
                 counts.update(row["counts"])

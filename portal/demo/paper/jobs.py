@@ -114,11 +114,20 @@ class Workload:
         if gap is not None and outcome != CANCELLED:
             self._after_cancel[act.actor].put_back(gap)
         cut_s = act.until_s - gap if outcome == CANCELLED and gap is not None and act.until_s is not None else None
-        return replace(batch, outcome=outcome, cut_s=cut_s, again=self._answer(act, outcome))
+        return replace(batch, outcome=outcome, cut_s=cut_s, again=self._answer(batch, outcome))
 
-    def _answer(self, act: Act, outcome: str) -> str:
-        """Say how the next act answers an outcome: with the same work and the "same" memory or "more", or "" not."""
-        if outcome not in self._again or not act.goes_on or not self._again[outcome][act.actor].draw(act.size):
+    def _answer(self, batch: Batch, outcome: str) -> str:
+        """Say how the next act answers an outcome: with the same work and the "same" memory or "more", or "" not.
+
+        What few jobs share is not submitted again: the next act may be of so many that it would be one person's alone.
+        """
+        act = batch.act
+        if (
+            outcome not in self._again
+            or batch.work.is_rare
+            or not act.goes_on
+            or not self._again[outcome][act.actor].draw(act.size)
+        ):
             return ""
         return "same" if outcome == CANCELLED or self._unchanged[act.actor].draw(act.size) else "more"
 

@@ -38,6 +38,11 @@ class Work:
     shared: str
     keys: tuple[tuple[str, str], ...]
 
+    @property
+    def is_rare(self) -> bool:
+        """Whether few jobs share it."""
+        return self.shared not in _NOT_RARE
+
 
 class Works:
     """Make up work, as much of it shared between people as the table says of `jobs` jobs."""

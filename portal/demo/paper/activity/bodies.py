@@ -25,7 +25,8 @@ STUDY: Final = "baseline-2026"
 _MINUTE_S: Final = 60
 _FIRST_PID: Final = 20_000
 _WATCHES: Final = 5  # at least so many
-_LONGEST_WATCH_H: Final = 8  # of a busy node a body of so many hours is still below a megabyte
+_LONGEST_WATCH_H: Final = 8
+_MOST_MINUTES: Final = 2000  # of a body, about: so it stays below a megabyte
 
 
 class Bodies:
@@ -65,13 +66,17 @@ class Bodies:
                 if span.start_s < watch + self.watch_s and (span.end_s is None or span.end_s > watch):
                     there[span.host].append(number)
             for host in _hosts():
-                yield self._watch(host, watch, there[host])
+                yield from self._watch(host, watch, there[host])
         for host in _hosts():
             yield self._last(host)
 
-    def _watch(self, host: str, watch: int, numbers: Sequence[int]) -> dict[str, Any]:
+    def _watch(self, host: str, watch: int, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yield what a node's sessions did in a watch, in as many bodies as it takes."""
         body = self._body(host, watch, watch + self.watch_s)
         for number in numbers:
+            if len(body["minutes"]) > _MOST_MINUTES:
+                yield body
+                body = self._body(host, watch, watch + self.watch_s)
             self._session(body, number, watch)
         commands = self._rng.randrange(2 * published.UNKNOWN_AN_HOUR * self.watch_s // HOUR_S)
         if commands:
@@ -81,7 +86,7 @@ class Bodies:
                 {"session": "", "driver": "unknown", "minute": _zulu(watch + 30 * _MINUTE_S), "counts": counts}
             )
         body["health"]["events"] = 3 * sum(row["counts"]["commands"] for row in body["minutes"])
-        return body
+        yield body
 
     def _session(self, body: dict[str, Any], number: int, watch: int) -> None:
         """Write what a session did in a watch."""
