@@ -8,6 +8,7 @@ from typing import Any, Final
 Json = dict[str, Any]
 ACTORS: Final = {"agent", "human", "unknown", "all"}
 WHO: Final = "Submitted by"  # of what stands an actor a row
+RUN_BY: Final = "Run by"  # of commands: agents, people, a harness
 UNSAID: Final = "What"
 _OF_FIGURES: Final = {
     "harnesses": "Harness", "labs": "Lab", "partitions": "Partition", "daily": "Day (UTC)",
@@ -15,7 +16,10 @@ _OF_FIGURES: Final = {
     "resubmitted": "Ended as, submitted by", "queries-per-job": WHO, "queries-high-volume": WHO,
     "gpu-utilisation": "Heavy on", "gpu-would-fit": "What would do", "gpu-stranded-partitions": "Partition",
     "gpu-stranded-labs": "Lab", "session-age": "Session", "similar-jobs": "What is the same",
-    "records": "Records", "set-aside": "Reason",
+    "records": "Records", "set-aside": "Reason", "attribution-methods": "Evidence", "command-classes": "Class",
+    "file-tools": "Tool", "destructive-commands": "Command", "external-fetches": "From",
+    **dict.fromkeys(("command-rate", "loop-time", "loops-closed", "query-commands", "polling-loops", "tree-walks",
+                     "recursive-searches"), RUN_BY),
 }  # fmt: skip
 
 
