@@ -85,9 +85,9 @@ def wrong(heard: Heard, trees: Trees) -> Counter[tuple[str, str]]:
     for name, driver in (("agent", "agent"), ("human", "human")):
         other = "human" if driver == "agent" else "agent"
         found[(name, other)] += sum(heard.drivers.get(each.pid) == other for each in trees.started(name))
-    for text, drivers in heard.sleeps.items():
-        wanted = {AGENT: "agent", HUMAN: "human"}.get(text[-1], "")
-        found.update((text[-1], each) for each in drivers - {wanted, "unknown"})
+    for mark, wanted in ((AGENT, "agent"), (HUMAN, "human")):  # others on this machine sleep too, by other marks
+        ours = (drivers for text, drivers in heard.sleeps.items() if text.endswith(mark))
+        found.update((mark, each) for drivers in ours for each in drivers - {wanted, "unknown"})
     return +found
 
 
