@@ -31,7 +31,7 @@ from tests.reports.planted import (
     with_derived,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.sql]
+pytestmark = pytest.mark.django_db
 HUNDREDTH = 0.01
 
 
