@@ -31,7 +31,8 @@ from tests.reports.planted import (
     with_derived,
 )
 
-pytestmark = pytest.mark.django_db
+# The soak does it on PostgreSQL too, with more jobs.
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 HUNDREDTH = 0.01
 
 

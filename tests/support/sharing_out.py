@@ -14,6 +14,8 @@ TOGETHER: Final = (
     "tests/e2e/", "tests/run/", "tests/realtime/test_serve.py", "tests/portal/test_simulate.py",
     "tests/reports/test_recover_planted.py",
 )  # fmt: skip
+# A collector hears all processes of its machine: no two tests of one run beside each other.
+ALONE: Final = "tests/collector/"
 # The walk over every page takes longest of all: one worker walks as staff, another as the rest.
 APART: Final = "tests/e2e/test_every_page.py"
 
@@ -21,6 +23,8 @@ APART: Final = "tests/e2e/test_every_page.py"
 def unit_of(nodeid: str) -> str:
     """Return the name of the unit that a test belongs to: all of one unit run in one worker, one after the other."""
     file, _, name = nodeid.partition("::")
+    if file.startswith(ALONE):
+        return ALONE
     if file == APART:
         return f"{file} as {'staff' if '[staff-' in name else 'others'}"
     return file if file.startswith(TOGETHER) else nodeid
