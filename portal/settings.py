@@ -204,6 +204,10 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
         "task": "portal.reports.tasks.draft_last_month",
         "schedule": crontab(minute="40", hour="3", day_of_month="1"),
     },
+    "draft-weekly-reports": {
+        "task": "portal.reports.tasks.draft_last_week",
+        "schedule": crontab(minute="10", hour="4", day_of_week="1"),
+    },
     "sweep-drafts": {"task": "portal.reports.tasks.sweep_drafts", "schedule": 30.0},
     "prune-ingest": {"task": "telemetry.tasks.prune_ingest", "schedule": crontab(hour="3", minute="29")},
     "prune-lookups": {"task": "memory.tasks.prune_lookups", "schedule": crontab(hour="3", minute="41")},

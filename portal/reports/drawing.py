@@ -6,6 +6,7 @@ No database: what is drawn is the content alone.
 from typing import Any
 
 from portal.dashboard import formats
+from portal.reports import changes
 from portal.reports.bars import bars_of
 from portal.reports.curves import curves_of
 from portal.reports.headings import heading_of
@@ -70,6 +71,7 @@ def _figure(figure: Json) -> Json:
         "table_id": f"table-{figure['key']}",
         "unit_words": "" if figure["unit"] in ("share", "s", "ratio") else figure["unit"],
         "shown": shown(figure["value"], figure["unit"]),
+        "change": changes.written(figure["value"], figure.get("before"), figure["unit"]),
         "unknown": shown(figure["unknown_share"], "share") if figure["unknown_share"] is not None else "",
         "heads": "; ".join([heading_of(figure), *heads]),
         "table": rows,
@@ -82,8 +84,12 @@ def _figure(figure: Json) -> Json:
 
 
 def _cells(row: Json, units: list[str]) -> list[Json]:
-    """Return a row's cells; its first number opens the jobs behind the row."""
+    """Return a row's cells, each with its change; the first number opens the jobs behind the row."""
+    before = row.get("before") or [None] * len(units)
     return [
-        {"text": shown(value, unit), "url": row["url"] if place == 0 and value is not None else ""}
-        for place, (value, unit) in enumerate(zip(row["values"], units, strict=True))
-    ]
+        {
+            "text": shown(value, unit), "url": row["url"] if place == 0 and value is not None else "",
+            "change": changes.written(value, old, unit),
+        }
+        for place, (value, old, unit) in enumerate(zip(row["values"], before, units, strict=True))
+    ]  # fmt: skip

@@ -154,7 +154,7 @@ def test_a_lab_name_that_is_a_formula_is_not_run_by_a_spreadsheet(facility: Faci
     content = json.loads(written("--format", "json"))
     figure = by_key(content)["labs"]
     figure["rows"][0]["label"] = "=HYPERLINK()"
-    assert ",'=HYPERLINK()," in pages.write(content, "csv")
+    assert b",'=HYPERLINK()," in pages.write(content, "csv")
 
 
 def test_an_empty_month_is_written_and_said_to_be_empty(facility: Facility) -> None:
