@@ -259,6 +259,10 @@ AUDIT_ANCHOR_SYSLOG: str = env.str("AUDIT_ANCHOR_SYSLOG", default="")
 PRICE_CORE_HOUR: float = env.float("GATEHOUSE_PRICE_CORE_HOUR", default=0.012)
 PRICE_GPU_HOUR: float = env.float("GATEHOUSE_PRICE_GPU_HOUR", default=0.35)
 
+# --- what the facility agreed to, which the report holds its figures against; empty: nothing --------------
+POLLS_PER_JOB_LIMIT: float | None = env.float("GATEHOUSE_POLLS_PER_JOB_LIMIT", default=None)
+TRIAL_ABUSE_LIMIT: float | None = env.float("GATEHOUSE_TRIAL_ABUSE_LIMIT", default=None)
+
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = INGEST_MAX_BYTES

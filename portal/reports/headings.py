@@ -20,6 +20,8 @@ _OF_FIGURES: Final = {
     "file-tools": "Tool", "destructive-commands": "Command", "external-fetches": "From",
     **dict.fromkeys(("command-rate", "loop-time", "loops-closed", "query-commands", "polling-loops", "tree-walks",
                      "recursive-searches"), RUN_BY),
+    "extensions-run": "Extension", "exposed-keys": "Seen in", "weakened-safeguards": "Kind", "open-services": "Kind",
+    "trial-wait": "Jobs", "acceptance-trial-abuse": "Sign",
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from portal.reports import changes
+from portal.reports.figures import FIGURES
 from telemetry import figures
 from telemetry.engine import report_content
 from telemetry.figures import Figure, Measured, Readings, Section
@@ -53,8 +54,8 @@ def build(scope: Scope) -> Content:
     """Measure every figure over a period and put the report together. The rollups should be up to date."""
     readings = Readings(scope)
     period = scope.period
-    parts = [_part(figure, scope, figures.measure(key, readings)) for key, figure in figures.FIGURES.items()]
-    where = {part.key: figures.FIGURES[part.key].section for part in parts}
+    parts = [_part(figure, scope, figures.measure_figure(figure, readings)) for figure in FIGURES.values()]
+    where = {part.key: FIGURES[part.key].section for part in parts}
     return Content(
         schema=SCHEMA,
         title=f"Agent load, {period.title}",
@@ -85,14 +86,23 @@ def _part(figure: Figure, scope: Scope, found: Measured | None) -> report_conten
         value=measured.value,
         unknown_share=measured.unknown_share,
         note=measured.note,
-        needs=figure.needs,
-        url=_url(figures.drill_query(figure, scope)) if found else "",
+        needs=figure.needs or measured.needs,
+        url=_address(figure, scope) if found and not measured.needs else "",
         columns=measured.columns,
         rows=tuple(
-            report_content.Row(row.key, row.label, row.values, _url(figures.drill_query(figure, scope, row)))
+            report_content.Row(
+                row.key, row.label, row.values,
+                "" if figure.link else _url(figures.drill_query(figure, scope, row)),
+            )
             for row in measured.rows
         ),
-    )
+        criterion=measured.criterion,
+        is_met=measured.is_met,
+    )  # fmt: skip
+
+
+def _address(figure: Figure, scope: Scope) -> str:
+    return figure.link(scope) if figure.link else _url(figures.drill_query(figure, scope))
 
 
 def _url(query: str) -> str:

@@ -1,5 +1,6 @@
 """Drafting, approving, publishing and withdrawing reports."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
@@ -152,7 +153,7 @@ def _require_alone(report: Report) -> None:
 
 
 def _record(
-    actor: Actor, report: Report, verb: str, reason: str = "", before: dict[str, Any] | None = None
+    actor: Actor, report: Report, verb: str, reason: str = "", before: Mapping[str, Any] | None = None
 ) -> None:  # fmt: skip
     audit.record(
         actor=actor.ref, verb=verb, object_kind="report", object_id=report.pk, object_label=str(report), before=before,
