@@ -13,6 +13,7 @@ from telemetry.figures import Column, Figure, Measured, Readings, Row, Section, 
 from telemetry.selectors import Scope, ratio
 
 HIDDEN: Final = f"What is of fewer than {MIN_PEOPLE} people is left out."
+LIMIT: Final = "A job without a receipt in its comment is a trial’s by its QoS, the oldest first: some may be mistaken."
 NEEDS: Final = "trials whose jobs are known"
 
 
@@ -40,7 +41,7 @@ def _wait(readings: Readings) -> Measured:
 
 def _abuse(readings: Readings) -> Measured:
     scope, limit = readings.scope, settings.TRIAL_ABUSE_LIMIT
-    criterion = "No share is agreed" if limit is None else f"At most {limit:.1%} of trials"
+    criterion = "No share is agreed" if limit is None else f"At most {limit * 100:g} % of trials"
     if not selectors.has_any(scope):
         return Measured(None, needs=NEEDS, criterion=criterion)
     columns = (
@@ -77,12 +78,13 @@ REPORT: Final = [
         "Trials whose job was larger than what was granted, or that are one of "
         f"{trial_abuse.CHAIN} and more of the same person, lab, job name and folder that each used "
         f"{trial_abuse.FULL:.0%} of the time granted and began within {trial_abuse.PAUSE_S // 60} minutes of the end "
-        "of the one before. Signs for a person to look at: nothing follows from them by itself.",
+        "of the one before.",
         "trials whose job ended in the period", Unit.SHARE, _abuse, facility_only=True, link=_used,
+        limit="Signs for a person to look at, no proof: long loops of compiling and testing look like it.",
     ),
     Figure(
         "trial-wait", Section.SCHEDULING, "How soon trials start",
         "Median time from submission to start of trials’ jobs, with the bounds of its 95 % confidence interval.",
-        "trials whose job started in the period", Unit.SECONDS, _wait, facility_only=True, link=_used,
+        "trials whose job started in the period", Unit.SECONDS, _wait, facility_only=True, limit=LIMIT, link=_used,
     ),
 ]  # fmt: skip

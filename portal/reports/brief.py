@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from portal.reports import changes
-from portal.reports.drawing import shown
+from portal.reports.drawing import shown, verdict
 
 Json = dict[str, Any]
 HEADLINES: Final = (
@@ -40,17 +40,14 @@ def against(content: Json) -> str:
     return f"Changes are against {before['title']}, version {before['version']} ({before['state']})."
 
 
-def verdict(figure: Json) -> str:
-    """Say how a figure stands to its criterion: met, not met, or not known."""
-    return {True: "met", False: "not met", None: "not known"}[figure.get("is_met")]
-
-
 def _line(figure: Json) -> Json:
-    words = "" if figure["unit"] in ("share", "s", "ratio") else f" {figure['unit']}"
+    bare = figure["value"] is None or figure["unit"] in ("share", "s", "ratio")
+    words = "" if bare else f" {figure['unit']}"
     return {
         "title": figure["title"],
         "value": "not measured yet" if figure["needs"] else f"{shown(figure['value'], figure['unit'])}{words}",
-        "change": changes.written(figure["value"], figure.get("before"), figure["unit"]), "url": figure["url"],
+        "change": changes.written(figure["value"], figure.get("before"), figure["unit"]),
+        "url": "" if figure["value"] is None else figure["url"],
     }  # fmt: skip
 
 

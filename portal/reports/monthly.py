@@ -96,6 +96,7 @@ def _part(figure: Figure, scope: Scope, found: Measured | None) -> report_conten
             )
             for row in measured.rows
         ),
+        limit=figure.limit,
         criterion=measured.criterion,
         is_met=measured.is_met,
     )  # fmt: skip
@@ -110,8 +111,8 @@ def _url(query: str) -> str:
 
 
 FLAT_COLUMNS = (
-    "section", "figure", "title", "definition", "population", "row", "label", "column", "unit", "value", "before",
-    "change", "relative_change", "note",
+    "section", "figure", "title", "definition", "population", "limitation", "row", "label", "column", "unit", "value",
+    "before", "change", "relative_change", "note",
 )  # fmt: skip
 
 
@@ -124,6 +125,7 @@ def flat_rows(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for figure in section["figures"]:
             names = ("title", "definition", "population")
             head = {"section": section["title"], "figure": figure["key"]} | {name: figure[name] for name in names}
+            head["limitation"] = figure.get("limit", "")
             note = f"Not measured yet: needs {figure['needs']}" if figure["needs"] else figure["note"]
             value = {"column": "value", "unit": figure["unit"], "note": note}
             yield head | value | _changed(figure["value"], figure.get("before"))

@@ -6,8 +6,8 @@ from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from portal.core import clock
-from portal.core.errors import Invalid, NotFound
+from portal.core import clock, leases
+from portal.core.errors import Invalid, NotFound, TooMany
 from portal.reports import brief, drafting, pages, services
 from portal.reports.choosing import Chosen, choose
 from portal.reports.models import OPEN, Drafting, Report
@@ -18,6 +18,7 @@ from telemetry.models import DataGeneration
 from telemetry.selectors import Period
 
 SHOWN = 200
+PDF_S = 120
 _ORDER = [Report.State.PUBLISHED, Report.State.APPROVED, Report.State.DRAFT, Report.State.SUPERSEDED]
 
 
@@ -71,7 +72,7 @@ def report(request: PageRequest, cluster: str, period: str) -> HttpResponse:
         raise NotFound(f"There is no report of {period} for {cluster} that you may read.", remedy="See all reports.")
     found = chosen[0]
     if "format" in request.GET:
-        return pages.respond(found.content, request.GET["format"])
+        return _export(found, request.GET["format"])
     context = pages.context(found.content) | {
         "report": found,
         "versions": versions,
@@ -80,6 +81,15 @@ def report(request: PageRequest, cluster: str, period: str) -> HttpResponse:
         "brief": brief.of(found.content) if request.GET.get("form") == "short" else None,
     }
     return render(request, "reports/monthly.html", context)
+
+
+def _export(found: Report, kind: str) -> HttpResponse:
+    if kind != "pdf":
+        return pages.respond(found.content, kind)
+    with leases.held("report-pdf", seconds=PDF_S) as holder:  # seconds of a core each
+        if not holder:
+            raise TooMany("Another PDF is being drawn.", code="pdf_busy", retry_after_s=10, remedy="Try again soon.")
+        return pages.respond(found.content, kind)
 
 
 def _preferred(versions: list[Report]) -> list[Report]:

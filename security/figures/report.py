@@ -18,6 +18,7 @@ from telemetry.selectors import Scope, ratio
 OLD: Final = timedelta(days=7)
 HIDDEN: Final = f"What is of fewer than {MIN_PEOPLE} people is left out."
 REPORTED: Final = "findings of the period, as far as detectors reported them; those of false alarms are left out"
+_LIMIT: Final = "What no detector looks at is not found."
 _NEEDS: Final = "a detector that reports such findings (POST /api/v1/ingest/findings)"
 
 
@@ -108,25 +109,26 @@ REPORT: Final = [
         "acceptance-keys", Section.ACCEPTANCE, "Unresolved exposed keys older than seven days",
         "Distinct keys whose incident was open at the end of the period (now, while it goes on), and had been for "
         f"{OLD.days} days and more since it opened, or opened again.",
-        "incidents of exposed keys on the cluster", Unit.KEYS, _unresolved, facility_only=True,
+        "incidents of exposed keys on the cluster", Unit.KEYS, _unresolved, facility_only=True, limit=_LIMIT,
         link=lambda scope: _incidents(scope, state="open", kind=Kind.EXPOSED_SECRET.value),
     ),
     Figure(
         "exposed-keys", Section.SECURITY, "Keys exposed",
         "Distinct keys that a detector saw in arguments, files or output, told apart by a keyed fingerprint; one that "
         "was seen at several places counts at each.",
-        REPORTED, Unit.KEYS, _keys, facility_only=True, link=_seen(Kind.EXPOSED_SECRET),
+        REPORTED, Unit.KEYS, _keys, facility_only=True, limit=_LIMIT, link=_seen(Kind.EXPOSED_SECRET),
     ),
     Figure(
         "weakened-safeguards", Section.SECURITY, "Safeguards weakened",
         "Incidents of commands that weaken a safeguard: open permissions, unchecked certificates, downloads that are "
         "run at once, a sandbox that is widened.",
         REPORTED, Unit.INCIDENTS, _by_kind(Kind.UNSAFE_COMMAND, Kind.SANDBOX_WIDENING), facility_only=True,
-        link=_seen(Kind.UNSAFE_COMMAND, Kind.SANDBOX_WIDENING),
+        limit=_LIMIT, link=_seen(Kind.UNSAFE_COMMAND, Kind.SANDBOX_WIDENING),
     ),
     Figure(
         "open-services", Section.SECURITY, "Services open to others",
         "Incidents of services that listen for other hosts, as notebooks without a password.",
-        REPORTED, Unit.INCIDENTS, _by_kind(Kind.EXPOSED_SERVICE), facility_only=True, link=_seen(Kind.EXPOSED_SERVICE),
+        REPORTED, Unit.INCIDENTS, _by_kind(Kind.EXPOSED_SERVICE), facility_only=True, limit=_LIMIT,
+        link=_seen(Kind.EXPOSED_SERVICE),
     ),
 ]  # fmt: skip

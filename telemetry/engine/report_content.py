@@ -30,7 +30,8 @@ class Row:
 class Figure:
     """A named figure. `needs` says what it would take, where it is not measured.
 
-    `criterion` is what the facility agreed to, in words; `is_met` whether that holds, None where that is not known.
+    `limit` is what it cannot tell. `criterion` is what the facility agreed to, in words; `is_met` whether that holds,
+    None where that is not known.
     """
 
     key: str
@@ -45,6 +46,7 @@ class Figure:
     url: str = ""
     columns: tuple[Column, ...] = ()
     rows: tuple[Row, ...] = ()
+    limit: str = ""
     criterion: str = ""
     is_met: bool | None = None
 

@@ -1,5 +1,7 @@
 """Named figures: what each says, over whom, and the rows behind it. Every page and report takes its numbers here."""
 
+from dataclasses import replace
+
 from telemetry.figures import (
     acceptance,
     attribution,
@@ -22,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 FIGURES: dict[str, Figure] = {
-    figure.key: figure
+    figure.key: replace(figure, limit=figure.limit or part.LIMIT)
     for part in (
         load,
         attribution,

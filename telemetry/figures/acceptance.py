@@ -6,6 +6,7 @@ from django.conf import settings
 
 from telemetry.engine.cells import MIN_PEOPLE, enough
 from telemetry.engine.medians import middle_of
+from telemetry.figures import load, scheduler
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
 from telemetry.figures.load import JOB_WORDS, LABELS
 from telemetry.figures.readings import Readings
@@ -62,10 +63,12 @@ def _values(people: list[Asking]) -> tuple[Number | None, ...]:
     return (middle.median, middle.low, middle.high, len(people))
 
 
+LIMIT = ""
 FIGURES = [
     Figure(
         "acceptance-labelled", Section.ACCEPTANCE, "Submissions labelled as agents’",
         Definition.JOB.sentence, JOB_WORDS, Unit.SHARE, _labelled, query={"actor": "agent"},
+        limit=load.LIMIT,
     ),
     Figure(
         "acceptance-polls", Section.ACCEPTANCE, "Scheduler queries for each job, of agent users with many jobs",
@@ -73,6 +76,6 @@ FIGURES = [
         f"that submitted {HIGH_VOLUME:,} jobs and more in the period, with the bounds of its 95 % confidence interval. "
         f"{BY_ACCOUNT}",
         f"login names that submitted {HIGH_VOLUME:,} jobs and more, on days of which the controller’s counts were read",
-        Unit.RATIO, _polls, facility_only=True,
+        Unit.RATIO, _polls, facility_only=True, limit=scheduler.LIMIT,
     ),
 ]  # fmt: skip

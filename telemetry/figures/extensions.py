@@ -5,6 +5,7 @@ from typing import Final
 from telemetry.engine.activity import ALL
 from telemetry.engine.cells import enough
 from telemetry.engine.commands import traits
+from telemetry.figures import commands
 from telemetry.figures.commands import HIDDEN, NOT_HEARD
 from telemetry.figures.kinds import Column, Figure, Measured, Row, Section, Unit
 from telemetry.figures.readings import Readings
@@ -33,6 +34,7 @@ def _extended(readings: Readings) -> Measured:
     return Measured(rows[0].values[0], columns, tuple(rows), found.unknown_share, HIDDEN if hidden else "")
 
 
+LIMIT = commands.LIMIT
 FIGURES = [
     Figure(
         "extensions-run", Section.SECURITY, "Agent users who run extensions",

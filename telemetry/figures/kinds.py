@@ -78,7 +78,7 @@ class Measured:
 class Figure:
     """A named figure. Without `measure` it is not measured yet, and `needs` says what for.
 
-    `link` gives the address of the rows behind it where they are not jobs.
+    `limit` says what it cannot tell. `link` gives the address of the rows behind it where they are not jobs.
     """
 
     key: str
@@ -91,6 +91,7 @@ class Figure:
     needs: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
     facility_only: bool = False
+    limit: str = ""
     link: Callable[[Scope], str] | None = None
 
 

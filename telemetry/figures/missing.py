@@ -4,6 +4,7 @@ from telemetry.figures.kinds import Figure, Section, Unit
 
 AGENT_USERS = "people with agent sessions, beside people with interactive shells"
 
+LIMIT = ""
 FIGURES = [
     Figure(
         "repeated-failures", Section.MEMORY, "People whose agents fail twice the same way",

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import time_machine
 
+from portal.core import leases
 from portal.core.errors import Conflict, NotAllowed
 from portal.core.models import AuditEvent
 from portal.reports import services
@@ -133,3 +134,13 @@ def test_staff_withdraw_with_a_reason_in_the_browser(cast: Cast, staff: Any) -> 
     assert b"is withdrawn" in page.content
     assert AuditEvent.objects.get(verb="report.supersede").payload["reason"] == "Two days were missing."
     assert sign_in(cast.pi).get("/reports/aster/2026-07/").status_code == 404
+
+
+def test_a_pdf_is_drawn_one_at_a_time(cast: Cast, staff: Any) -> None:
+    report = build(staff, cast)
+    browser = sign_in(cast.staff)
+    with leases.held("report-pdf", seconds=60):
+        busy = browser.get(f"{report.get_absolute_url()}?format=pdf", headers={"accept": "application/json"})
+    assert busy.status_code == 429 and busy.headers["Retry-After"] == "10"
+    drawn = browser.get(f"{report.get_absolute_url()}?format=pdf")
+    assert (drawn["Content-Type"], drawn.content[:4]) == ("application/pdf", b"%PDF")
