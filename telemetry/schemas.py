@@ -196,6 +196,9 @@ class CollectorHealthIn(Schema):
     cpu_s: float = Field(ge=0, le=2**53)
     memory_bytes: int = Field(ge=0, le=2**53)
     processes: int = Field(ge=0, le=2**31 - 1)
+    clock_ahead_s: int = Field(
+        default=0, ge=-(2**31), le=2**31 - 1, description="of the node's clock to the portal's, by the last answer"
+    )
 
 
 class ActivityIn(Schema):

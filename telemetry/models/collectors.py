@@ -104,6 +104,7 @@ class CollectorReport(models.Model):
     cpu_s = models.FloatField(default=0.0)
     memory_bytes = models.BigIntegerField(default=0)
     processes = models.PositiveIntegerField(default=0)  # on the node, at the end
+    clock_ahead_s = models.IntegerField(default=0)  # of the node's clock to ours; below 0 it is behind
 
     objects = CollectorReportQuerySet.as_manager()
 

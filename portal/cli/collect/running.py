@@ -22,7 +22,7 @@ from portal.cli import client
 from portal.cli.collect import DEFAULT_CONFIG
 from portal.cli.collect.config import Config, read
 from portal.cli.collect.privileges import account, give_up, start_helper
-from portal.cli.collect.sending import Sender, poster
+from portal.cli.collect.sending import Poster, Sender
 from portal.cli.collect.spool import Spool
 from portal.cli.files import Unusable
 from telemetry.engine.collector import batches
@@ -98,9 +98,10 @@ def _token(path: Path) -> str:
 
 
 def _spool_and_send(config: Config, watch: Watch, token: str, pipe: int, seconds: float | None) -> int:
-    spool = Spool(Path(config.spool), limit_bytes=config.spool_mb << 20, token=token)
+    spool = Spool(Path(config.spool), limit_bytes=config.spool_mb << 20)
     spool.open()
-    sender = Sender(spool, poster(config.portal.rstrip("/"), token))
+    poster = Poster(config.portal.rstrip("/"), token, lambda: client.read_token(Path(config.token_file)))
+    sender = Sender(spool, poster)
     sender.start()
 
     def put(batch: Batch) -> None:
@@ -112,7 +113,8 @@ def _spool_and_send(config: Config, watch: Watch, token: str, pipe: int, seconds
             print(f"A batch could not be written to {config.spool}: {error.strerror}", file=sys.stderr, flush=True)
 
     try:
-        return Run(config, watch, put, lost=spool.take_lost).follow(pipe, seconds)
+        run = Run(config, watch, put, lost=spool.take_lost, clock_ahead=lambda: sender.clock_ahead_s)
+        return run.follow(pipe, seconds)
     finally:
         sender.finish(LAST_WORDS_S)
 
@@ -123,10 +125,14 @@ def _print(batch: Batch, *, as_json: bool) -> None:
 
 
 class Run:
-    """From facts to batches, a minute at a time. `lost` tells of events in batches that will not arrive."""
+    """From facts to batches, a minute at a time. `lost` tells of events in batches that will not arrive, `clock_ahead`
+    how far the node's clock is ahead of the portal's, in seconds."""
 
-    def __init__(self, config: Config, watch: Watch, put: Put, *, lost: Callable[[], int] = lambda: 0) -> None:
-        self._watch, self._put, self._lost = watch, put, lost
+    def __init__(
+        self, config: Config, watch: Watch, put: Put, *, lost: Callable[[], int] = lambda: 0,
+        clock_ahead: Callable[[], int] = lambda: 0,
+    ) -> None:  # fmt: skip
+        self._watch, self._put, self._lost, self._clock_ahead = watch, put, lost, clock_ahead
         self._sender = batches.Sender(
             config.cluster, config.host or socket.gethostname().partition(".")[0],
             _BOOT_ID.read_text(encoding="utf-8").strip(), str(uuid.uuid4()), _version(), config.study,
@@ -192,7 +198,7 @@ class Run:
         self._cpu_s = cpu_s
         health = replace(
             parts.health, lost=parts.health.lost + self._lost(), cpu_s=parts.health.cpu_s + cpu_s - before_s,
-            memory_bytes=parts.health.memory_bytes + peak_memory(),
+            memory_bytes=parts.health.memory_bytes + peak_memory(), clock_ahead_s=self._clock_ahead(),
         )  # fmt: skip
         for batch in batches.make(
             replace(parts, health=health), sender=self._sender, mode=self._watch.mode, login=self._login,

@@ -35,10 +35,10 @@ class Submission(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How much was seen, and what that cost: sums of a batch, but for `memory_bytes` and `processes`.
+    """How much was seen, and what that cost: sums of a batch, but for `memory_bytes`, `processes` and `clock_ahead_s`.
 
     `lost` were never heard of, or were over a limit; of `argv_missed` programs the words were gone; `sampled_share` of
-    all programs were looked at, 1 where there were not too many.
+    all programs were looked at, 1 where there were not too many; `clock_ahead_s`: of the node's clock to the portal's.
     """
 
     events: int = 0
@@ -49,6 +49,7 @@ class Health:
     cpu_s: float = 0.0
     memory_bytes: int = 0
     processes: int = 0
+    clock_ahead_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
