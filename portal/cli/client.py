@@ -100,15 +100,8 @@ def load() -> None:
     """Import all that a request needs now, for a process that may not read it any more once it asks."""
     from importlib import import_module
 
-    for name in (
-        "http.client",
-        "ssl",
-        "urllib.request",
-        "email.utils",
-        "encodings.ascii",
-        "encodings.idna",
-        "encodings.latin_1",
-    ):
+    encodings = ("encodings.ascii", "encodings.idna", "encodings.latin_1")
+    for name in ("http.client", "ssl", "urllib.request", "email.utils", *encodings):
         import_module(name)
 
 

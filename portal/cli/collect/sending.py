@@ -121,9 +121,7 @@ class Sender(threading.Thread):
         if not self._is_ahead_told:
             self._is_ahead_told = True
             by = f" by {self._ahead_s} seconds" if self._ahead_s > 0 else ""
-            _say(
-                f"This node's clock is ahead of the portal's{by}: batches wait until their time has come. Set the clock."
-            )
+            _say(f"This node's clock is ahead of the portal's{by}: batches wait for their time. Set the clock.")
 
     def _hold_s(self, waiting: Waiting) -> float:
         """Return how long the portal's clock takes to the time that it takes a batch at."""
