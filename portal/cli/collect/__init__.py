@@ -20,6 +20,15 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     parser.add_argument(
         "--walk", action="store_true", help="walk /proc 5 times a second, also where the kernel tells what starts"
     )
+    parser.add_argument(
+        "--records", choices=("auditd", "tetragon", "falco"), metavar="FORM",
+        help="read what the site's own sensor records instead of looking: auditd, tetragon or falco",
+    )  # fmt: skip
+    parser.add_argument(
+        "--records-from",
+        metavar="FILE",
+        help="the file or FIFO they come from, instead of standard input",
+    )
     parser.set_defaults(run=run)
 
 

@@ -12,11 +12,12 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NamedTuple
 
 from portal.cli import client
 from portal.cli.collect import DEFAULT_CONFIG
@@ -27,7 +28,7 @@ from portal.cli.collect.spool import Spool
 from portal.cli.files import Unusable
 from telemetry.engine.collector import batches
 from telemetry.engine.collector.batches import Batch
-from telemetry.engine.collector.facts import Ending, Fact, Told
+from telemetry.engine.collector.facts import Ending, Fact, Found, Told
 from telemetry.engine.collector.frames import BrokenFrame, Decoder
 from telemetry.engine.collector.helper import is_there, peak_memory
 from telemetry.engine.collector.watch import Watch
@@ -44,6 +45,7 @@ MOST_LOGINS = 10_000
 _BEGUN = {
     "events": "Collecting: the kernel tells what starts.",
     "walk": "Collecting: /proc is looked at 5 times a second; short commands are missed.",
+    "records": "Collecting: the site's own sensor tells what starts.",
 }
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -61,18 +63,27 @@ def collect(options: argparse.Namespace) -> int:
         print(f"{kill_file} is there: nothing is collected.", file=sys.stderr)
         return 0
     client.load()
+
+    def make_watch(began_s: float, boot_s: float) -> Watch:
+        return Watch(
+            began_s=began_s, boot_s=boot_s, ticks_s=os.sysconf("SC_CLK_TCK"), key=os.urandom(32),
+            apart_s=config.polling_interval_s, with_people=bool(config.study), harnesses=signatures,
+        )  # fmt: skip
+
+    if form := options.records or config.records:
+        from portal.cli.collect.records import collect_records
+
+        return collect_records(config, options, form, user, token, make_watch)
     helper, pipe = start_helper(walk=options.walk, kill_file=kill_file)
     try:
         give_up(user)
-        watch = Watch(
-            began_s=time.time(), boot_s=time.time() - time.clock_gettime(time.CLOCK_BOOTTIME),
-            ticks_s=os.sysconf("SC_CLK_TCK"), key=os.urandom(32), apart_s=config.polling_interval_s,
-            with_people=bool(config.study), harnesses=signatures,
-        )  # fmt: skip
+        watch = make_watch(time.time(), boot_s())
         if options.dry_run:
-            run = Run(config, watch, lambda batch: _print(batch, as_json=options.json))
+            run = Run(config, watch, lambda batch: print_batch(batch, as_json=options.json))
             return run.follow(pipe, options.seconds or DRY_RUN_S)
-        return _spool_and_send(config, watch, token, pipe, options.seconds)
+        with sending(config, token) as way:
+            run = Run(config, watch, way.put, lost=way.spool.take_lost, clock_ahead=lambda: way.sender.clock_ahead_s)
+            return run.follow(pipe, options.seconds)
     finally:
         os.close(pipe)  # with that the helper ends
         with suppress(subprocess.TimeoutExpired):
@@ -97,7 +108,22 @@ def _token(path: Path) -> str:
         raise Unusable(f"{error} [bad_token]\n{remedy}") from None
 
 
-def _spool_and_send(config: Config, watch: Watch, token: str, pipe: int, seconds: float | None) -> int:
+def boot_s() -> float:
+    """Return when the node started, in seconds since 1970."""
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Way(NamedTuple):
+    """The way out of the node: `put` a batch there."""
+
+    spool: Spool
+    sender: Sender
+    put: Put
+
+
+@contextmanager
+def sending(config: Config, token: str) -> Iterator[Way]:
+    """Open the spool, and send what is put there until the end. Errors: `Unusable`."""
     spool = Spool(Path(config.spool), limit_bytes=config.spool_mb << 20)
     spool.open()
     poster = Poster(config.portal.rstrip("/"), token, lambda: client.read_token(Path(config.token_file)))
@@ -113,13 +139,13 @@ def _spool_and_send(config: Config, watch: Watch, token: str, pipe: int, seconds
             print(f"A batch could not be written to {config.spool}: {error.strerror}", file=sys.stderr, flush=True)
 
     try:
-        run = Run(config, watch, put, lost=spool.take_lost, clock_ahead=lambda: sender.clock_ahead_s)
-        return run.follow(pipe, seconds)
+        yield Way(spool, sender, put)
     finally:
         sender.finish(LAST_WORDS_S)
 
 
-def _print(batch: Batch, *, as_json: bool) -> None:
+def print_batch(batch: Batch, *, as_json: bool) -> None:
+    """Print a body, as it would leave or for reading."""
     text = batch.body.decode()
     print(text if as_json else json.dumps(json.loads(text), indent=1, ensure_ascii=False), flush=True)
 
@@ -154,8 +180,11 @@ class Run:
         except BrokenFrame as error:
             print(f"The helper does not speak our language: {error}", file=sys.stderr, flush=True)
             status = 1
-        self._close(time.time(), float("inf"))
+        self._close(self._end_s(), float("inf"))
         return status
+
+    def _end_s(self) -> float:
+        return time.time()
 
     def _take(self, pipe: int, until_s: float) -> int:
         decoder, poll = Decoder(), select.poll()
@@ -179,7 +208,7 @@ class Run:
             self._ends_s = now_s + SETTLE_S
         return (until_s if self._ends_s is None else self._ends_s) - now_s
 
-    def _feed(self, facts: Iterable[Fact]) -> bool:
+    def _feed(self, facts: Iterable[Fact | Found]) -> bool:
         """Take facts; say whether to go on."""
         for fact in facts:
             if isinstance(fact, Ending):

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 MOST_WORDS: Final = 256  # of a command line; what stands behind does not change what it is
 _DELETED: Final = " (deleted)"  # proc_pid_exe(5): a program that was replaced while it runs
 
-Mode: TypeAlias = Literal["events", "walk"]
+Mode: TypeAlias = Literal["events", "walk", "records"]
 
 
 class Key(NamedTuple):
@@ -66,6 +66,13 @@ class Executed(NamedTuple):
     pid: int
     sighting: Sighting | None
     left_out: bool = False
+
+
+class Found(NamedTuple):
+    """A process was there already: what it runs is no news."""
+
+    at_ns: int
+    sighting: Sighting
 
 
 class Exited(NamedTuple):
