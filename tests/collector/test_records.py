@@ -97,7 +97,7 @@ class Collector:
 
     def __init__(self, config: Path, *more: str, stdin: int | None = None) -> None:
         self.process = subprocess.Popen(
-            command("--config", str(config), "--records", "tetragon", *more),
+            command("--config", str(config), *more),
             cwd=ROOT,
             stdin=stdin,
             stderr=subprocess.PIPE,
@@ -126,9 +126,12 @@ def test_what_is_recorded_now_is_sent_with_the_starts_that_proc_tells(
     path, config = folder / "records", write_config(folder, portal)
     if way == "fifo":
         os.mkfifo(path, 0o644)
+        config = write_config(folder, portal, records="tetragon", records_from=str(path))
     elif way == "file":
         path.write_bytes(b"what was there before is passed over\n")
-    more = () if way == "stdin" else ("--records-from", str(path))
+    more = {"stdin": ["--records", "tetragon"], "fifo": []}.get(
+        way, ["--records", "tetragon", "--records-from", str(path)]
+    )
     collector = Collector(config, *more, stdin=subprocess.PIPE if way == "stdin" else subprocess.DEVNULL)
     recorded = now_lines(living, child=4_100_000)
     if way == "stdin":
@@ -157,7 +160,7 @@ def test_what_is_recorded_now_is_sent_with_the_starts_that_proc_tells(
 
 
 def test_a_sensor_that_ends_ends_the_collector_as_a_failure(portal: Portal, folder: Path) -> None:
-    collector = Collector(write_config(folder, portal), stdin=subprocess.PIPE)
+    collector = Collector(write_config(folder, portal), "--records", "tetragon", stdin=subprocess.PIPE)
     assert collector.process.stdin is not None
     collector.process.stdin.close()
     collector.process.stdin = None
@@ -166,7 +169,7 @@ def test_a_sensor_that_ends_ends_the_collector_as_a_failure(portal: Portal, fold
 
 
 def test_a_kill_file_ends_it(portal: Portal, folder: Path) -> None:
-    collector = Collector(write_config(folder, portal), stdin=subprocess.PIPE)
+    collector = Collector(write_config(folder, portal), "--records", "tetragon", stdin=subprocess.PIPE)
     (folder / "off").touch()
     collector.process.wait(30)
     status, said = collector.end(None)
@@ -175,7 +178,7 @@ def test_a_kill_file_ends_it(portal: Portal, folder: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone has rights to give up")
 def test_who_reads_records_has_no_rights_and_no_helper(portal: Portal, folder: Path) -> None:
-    collector = Collector(write_config(folder, portal), stdin=subprocess.PIPE)
+    collector = Collector(write_config(folder, portal), "--records", "tetragon", stdin=subprocess.PIPE)
     pid = collector.process.pid
     status = dict(
         line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line

@@ -26,7 +26,7 @@ RULES: Final = "gatehouse"  # what the names of our rules begin with
 DROPS: Final = "falco internal: syscall event drop"
 _STARTS: Final = frozenset({"execve", "execveat"})
 _FORKS: Final = frozenset({"clone", "clone3", "fork", "vfork"})
-_DONE: Final = (None, "", "SUCCESS", 0, "0", "<NA>")
+_DONE: Final = ("SUCCESS", 0, "0")
 _NOTHING: Final = (None, "", "<NA>")
 
 
@@ -41,7 +41,8 @@ def read(line: bytes) -> list[Record]:
     fields = table(fields)
     kind, at_ns, pid = fields.get("evt.type"), _time(fields, told), pid_of(fields.get("proc.pid"))
     if kind in _STARTS:
-        return [_program(fields, at_ns, pid)] if fields.get("evt.res") in _DONE else []
+        # What only begins has no result yet, and is told again.
+        return [_program(fields, at_ns, pid)] if fields.get("evt.res", 0) in _DONE else []
     if fields.get("thread.tid") not in (*_NOTHING, pid):
         return []  # a thread's
     if kind in _FORKS:

@@ -1,7 +1,7 @@
 """What comes from a sensor, as facts: lines, records, facts."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, TypeAlias
 
 from telemetry.engine.collector.facts import Fact as KernelFact
 from telemetry.engine.collector.facts import Found, Told
@@ -13,9 +13,8 @@ from telemetry.engine.collector.records.telling import Form, Loss, Program, Reco
 from telemetry.engine.collector.records.translating import LIVE_NS, Translator
 from telemetry.engine.collector.watch import MOST_PROCESSES
 
-FormName: TypeAlias = Literal["auditd", "tetragon", "falco"]
 Fact: TypeAlias = KernelFact | Found
-NAMES: Final = get_args(FormName)
+FIRST_PID: Final = 1
 
 
 class Whole:
@@ -114,7 +113,9 @@ class Reader:
         if self.is_replay:
             self._translator = Translator(None, boot_ns=0, tick_ns=self._tick_ns)
         else:
-            self._translator = Translator(self._proc, boot_ns=self._boot_ns, tick_ns=self._tick_ns)
+            # Where `/proc` hides what others run (hidepid), that one is not there says nothing.
+            proc = self._proc if FIRST_PID in self._proc.pids() else None
+            self._translator = Translator(proc, boot_ns=self._boot_ns, tick_ns=self._tick_ns)
         yield from self._translator.look(now_ns)
 
     def _keep_house(self, now_ns: int) -> Iterator[Fact]:

@@ -152,7 +152,7 @@ def _id(step: Step) -> str:
 
 
 def falco(trace: Trace) -> list[bytes]:
-    """Alerts of the rules in deploy/falco, as `json_output` writes them."""
+    """Alerts of the rule in deploy/sensors, as `json_output` writes them."""
     lines, began = list[bytes](), dict[int, int]()
     for step in trace.steps:
         kind = {"exec": "execve", "exit": "procexit", "fork": "clone"}[step.what]

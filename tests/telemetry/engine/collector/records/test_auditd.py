@@ -3,6 +3,7 @@
 import random
 import re
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from telemetry.engine.collector.records import assembling
 from telemetry.engine.collector.records.assembling import Assembler
+from telemetry.engine.collector.records.auditd import _NAMES
 from telemetry.engine.collector.records.telling import Birth, End, Loss, Program, Record, Unreadable
 from tests.telemetry.engine.collector.records.sensors import auditd, work
 
@@ -118,6 +120,12 @@ def test_records_of_another_node_are_none_of_ours() -> None:
     list(made.read(ENRICHED.splitlines()[0]))
     with pytest.raises(Unreadable):
         list(made.read(ENRICHED.splitlines()[0].replace(b"login1", b"login2")))
+
+
+def test_the_sample_of_rules_audits_what_is_read_and_no_more() -> None:
+    sample = (Path(__file__).parents[5] / "deploy/sensors/gatehouse-audit.rules").read_text()
+    audited = {name for names in re.findall(r"-S (\S+)", sample) for name in names.split(",")}
+    assert audited == {name.decode() for name in _NAMES}
 
 
 # --- losses --------------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """Tetragon's and Falco's lines, in the forms that they have in the field."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,7 +123,8 @@ def test_the_time_stands_beside_the_fields_where_it_is_none_of_them() -> None:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        (alert(evt__res="ENOENT"), 0), (alert("Terminal shell in container"), 0), (alert(evt__type="openat"), 0),
+        (alert(evt__res="ENOENT"), 0), (alert(evt__res=None), 0),
+        (alert("Terminal shell in container"), 0), (alert(evt__type="openat"), 0),
         (alert(evt__type="procexit", thread__tid=220332), 1), (alert(evt__type="procexit", thread__tid=220333), 0),
         (alert(evt__type="clone", thread__tid=220332), 1), (b"{}", 0),
     ],
@@ -146,3 +149,11 @@ def test_what_falco_dropped_is_lost() -> None:
 def test_a_rule_that_leaves_out_what_is_needed_cannot_be_read(fields: dict[str, Any]) -> None:
     with pytest.raises(Unreadable):
         falco.read(alert(**fields))
+
+
+def test_the_sample_of_a_rule_has_what_is_read() -> None:
+    sample = (Path(__file__).parents[5] / "deploy/sensors/gatehouse-falco.yaml").read_text()
+    given = set(re.findall(r"%([a-z.]+)", sample))
+    assert {"evt.type", "evt.res", "proc.pid", "proc.ppid", "proc.pid.ts", "thread.tid", "proc.tty", "user.uid",
+            "proc.exepath", "proc.exe", "proc.args"} <= given  # fmt: skip
+    assert re.findall("rule: (.*)", sample)[0].lower().startswith(falco.RULES)

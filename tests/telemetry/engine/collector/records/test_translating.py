@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from telemetry.engine.collector.facts import Executed, Exited, Forked, Found, Key, Sighting, Snapshot
+from telemetry.engine.collector.facts import Executed, Exited, Forked, Found, Key, Sighting, Snapshot, Told
 from telemetry.engine.collector.proc import Proc
+from telemetry.engine.collector.records.reader import Reader
 from telemetry.engine.collector.records.telling import Birth, End, Program
 from telemetry.engine.collector.records.translating import LIVE_NS, SWEEP_NS, Telling, Translator
 from tests.telemetry.engine.collector.node import counts
@@ -156,6 +157,16 @@ def test_of_old_records_proc_is_not_asked(node: Node) -> None:
     [fact] = take(made, ran(20, 600, 1, "bash"), late_s=LIVE_NS / SECOND + 1)
     assert isinstance(fact, Executed) and fact.sighting
     assert (fact.sighting.start, fact.sighting.tty) == (2000, 0)
+
+
+def test_a_proc_that_hides_others_is_not_asked(node: Node) -> None:
+    """An account without rights sees itself alone: that a process is not there says nothing."""
+    del node.there[1]
+    node.has(77, 1, 100, "gatehouse")
+    made = Reader("tetragon", node, boot_ns=BOOT_NS, tick_ns=10_000_000, may_replay=False)
+    facts = list(made.idle(at(10)))
+    facts += [fact for late_s in (40, 80, 120) for fact in made.idle(at(late_s))]
+    assert {type(each) for each in facts} == {Told}
 
 
 def test_records_of_an_earlier_boot_make_no_sense(translator: Translator) -> None:
