@@ -189,7 +189,7 @@ class CollectorHealthIn(Schema):
     """How the collector did while it gathered the batch."""
 
     events: int = Field(ge=0, le=2**53)
-    lost: int = Field(ge=0, le=2**53, description="events that the kernel could not deliver")
+    lost: int = Field(ge=0, le=2**53, description="events that were never delivered, or could not be read")
     argv_missed: int = Field(ge=0, le=2**53, description="commands whose words were gone before they could be read")
     vanished: int = Field(ge=0, le=2**53, description="processes gone before anything could be read")
     sampled_share: float = Field(ge=0, le=1, description="of the commands that were classified")

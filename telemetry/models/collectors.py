@@ -97,7 +97,7 @@ class CollectorReport(models.Model):
     reasons = models.JSONField(default=dict, blank=True)  # of what was rejected: {reason: parts}
 
     events = models.BigIntegerField(default=0)
-    lost = models.BigIntegerField(default=0)  # events that the kernel could not deliver
+    lost = models.BigIntegerField(default=0)  # events that were never delivered, or could not be read
     argv_missed = models.BigIntegerField(default=0)  # commands whose words were gone before they could be read
     vanished = models.BigIntegerField(default=0)  # processes gone before anything could be read
     sampled_share = models.FloatField(default=1.0)  # of the commands that were classified; below 1 it sampled
