@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('telemetry', '0019_activity_marks'),
+        ('telemetry', '0020_activity_place'),
     ]
 
     operations = [
