@@ -159,6 +159,20 @@ def test_what_is_recorded_now_is_sent_with_the_starts_that_proc_tells(
     assert sum(body["health"]["lost"] for body in bodies) == 0 and {body["mode"] for body in bodies} == {"records"}
 
 
+def test_the_sample_passes_on_what_a_sensor_says_and_ends_with_it(folder: Path) -> None:
+    path = folder / "records"
+    os.mkfifo(path, 0o644)
+    sensor = subprocess.Popen([ROOT / "deploy/sensors/gatehouse-records.sh", path], stdin=subprocess.PIPE)
+    assert sensor.stdin is not None
+    with path.open("rb") as reader:
+        sensor.send_signal(signal.SIGHUP)
+        sensor.stdin.write(b"one\n")
+        sensor.stdin.flush()
+        assert reader.readline() == b"one\n"
+        sensor.stdin.close()
+        assert (reader.read(), sensor.wait(20)) == (b"", 0)
+
+
 def test_a_sensor_that_ends_ends_the_collector_as_a_failure(portal: Portal, folder: Path) -> None:
     collector = Collector(write_config(folder, portal), "--records", "tetragon", stdin=subprocess.PIPE)
     assert collector.process.stdin is not None

@@ -4,6 +4,7 @@ import argparse
 import os
 import pwd
 import select
+import signal
 import stat
 import sys
 import time
@@ -140,6 +141,7 @@ class RecordsRun(Run):
     def read(self, source: Source, seconds: float | None) -> int:
         """Take records until told to stop, or for so long, or until they end."""
         self._source = source
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # auditd passes on what it is told itself
         return self.follow(0, seconds)
 
     def _take(self, _: int, until_s: float) -> int:

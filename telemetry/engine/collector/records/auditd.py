@@ -102,11 +102,7 @@ class Event:
     def add(self, line: Line) -> None:
         """Take one of its records."""
         if line.kind == b"SYSCALL":
-            before, _, known = line.rest.partition(_ENRICHED)
-            self._call = dict(_FIELD.findall(before))
-            for name, value in _FIELD.findall(known):
-                if name == b"SYSCALL":
-                    self._call[b"name"] = value
+            self._call = dict(_FIELD.findall(line.rest.replace(_ENRICHED, b" ")))
         elif line.kind == b"EXECVE":
             self.is_program = True
             self._add_words(line.rest.partition(_ENRICHED)[0])
@@ -141,7 +137,7 @@ class Event:
         return [] if is_thread else [Birth(self.at_ns, pid, pid_of(_number(call, b"exit")))]
 
     def _kind(self) -> str:
-        if name := self._call.get(b"name"):
+        if name := self._call.get(b"SYSCALL"):
             return _NAMES.get(name, "")
         calls = _CALLS.get(self._call.get(b"arch", b""), {})
         return calls.get(number(_number(self._call, b"syscall")), "")

@@ -54,6 +54,15 @@ def test_what_auditd_adds_and_the_name_of_the_node_are_no_part_of_it() -> None:
     ]
 
 
+def test_an_end_has_no_result_and_of_two_names_for_a_call_its_own_counts() -> None:
+    line = (
+        "type=SYSCALL msg=audit(1735072331.659:2032): arch=c000003e syscall=231 a0=0 a1=e7 a2=3c a3=7 items=0 "
+        'ppid=42401 pid=42411 auid=0 uid=0 gid=0 tty=pts1 ses=33 comm="zsh" exe="/usr/bin/zsh" key=(null)\x1d'
+        'ARCH=x86_64 SYSCALL=exit_group AUID="root" UID="root"'
+    )
+    assert read(line) == [End(1_735_072_331_659_000_000, 42411)] == read(line.replace("c000003e", "deadbeef"))
+
+
 def test_numbers_of_kinds_do_as_well_as_their_names() -> None:
     numbered = UNAME.replace(b"type=SYSCALL msg=", b"audit: type=1300 ").replace(b"type=EXECVE msg=", b"type=1309 ")
     assert read(numbered) == read(UNAME)

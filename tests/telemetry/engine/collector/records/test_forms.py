@@ -6,12 +6,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from telemetry.engine.activity import MEASURES
 from telemetry.engine.collector.batches import Sender, make
 from telemetry.engine.collector.facts import Executed, Exited, Forked, Key, Told
 from telemetry.engine.collector.records.reader import Fact
 from telemetry.engine.collector.watch import Parts
 from tests.telemetry.engine.collector.node import counts
-from tests.telemetry.engine.collector.records.sensors import BEGAN_NS, FORMS, Trace, facts_of, parts_of, work
+from tests.telemetry.engine.collector.records.sensors import (
+    BEGAN_NS,
+    FORMS,
+    LATER_NS,
+    Trace,
+    facts_of,
+    parts_of,
+    reader,
+    work,
+)
+from tests.telemetry.engine.collector.test_batches import KEYS, SESSION, TIME, VALUES, WORDS, texts
 
 EACH = pytest.mark.parametrize("form", FORMS)
 
@@ -131,8 +142,6 @@ def test_lines_that_cannot_be_read_are_counted_and_harm_no_other(form: str) -> N
 
 @EACH
 def test_a_line_without_end_takes_no_room(form: str) -> None:
-    from tests.telemetry.engine.collector.records.sensors import LATER_NS, reader
-
     made, good = reader(form), b"\n".join(FORMS[form](work())) + b"\n"
     for _ in range(160):
         list(made.feed(b"x" * 65_536, LATER_NS))
@@ -149,6 +158,21 @@ def test_nothing_that_was_typed_leaves(form: str) -> None:
     assert b"n33dle" in b"".join(FORMS[form](work()))
     assert b"n33dle" not in batch.body and b"/usr" not in batch.body and b"bash" not in batch.body
     assert json.loads(batch.body)["mode"] == "records"
+
+
+@given(st.sampled_from(list(FORMS)), st.lists(st.tuples(st.integers(0, 9), st.lists(WORDS, min_size=1, max_size=4))))
+def test_whatever_was_typed_nothing_of_it_leaves(form: str, starts: list[tuple[int, list[str | bytes]]]) -> None:
+    trace, pids = Trace(), [1]
+    for pick, words in starts:
+        argv = [word.decode(errors="replace") if isinstance(word, bytes) else word for word in words]
+        plain = [word.encode(errors="replace").decode() for word in argv]
+        pids.append(trace.run(pids[pick % len(pids)], *plain))
+    sender = Sender("apollo", "login1", "b" * 36, "r" * 36, "0.1.0")
+    parts = parts_of(facts_of(form, FORMS[form](trace)))
+    [batch] = make(parts, sender=sender, mode="records", login=lambda uid: f"user{uid}", new_id=lambda: "batch-1")
+    for text in texts(json.loads(batch.body)):
+        known = text in KEYS | VALUES | set(MEASURES) | {"records"}
+        assert known or TIME.fullmatch(text) or SESSION.fullmatch(text)
 
 
 @given(st.sampled_from(list(FORMS)), st.lists(st.binary(max_size=80), max_size=20))
