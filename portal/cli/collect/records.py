@@ -44,7 +44,8 @@ def collect_records(
     make_watch: MakeWatch,
 ) -> int:  # fmt: skip
     """Read records until they end or it is told to stop: 0, or 1 where a sensor ended by itself. Errors: `Unusable`."""
-    source = Source(options.records_from or config.records_from, follow=not options.dry_run)
+    path = options.records_from or ("" if options.records else config.records_from)
+    source = Source(path, follow=not options.dry_run)
     give_up(user)
     reader = Reader(
         form, Proc(), boot_ns=int(boot_s() * 1e9), tick_ns=_SECOND_NS // os.sysconf("SC_CLK_TCK"),

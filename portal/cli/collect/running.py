@@ -70,7 +70,8 @@ def collect(options: argparse.Namespace) -> int:
             apart_s=config.polling_interval_s, with_people=bool(config.study), harnesses=signatures,
         )  # fmt: skip
 
-    if form := options.records or config.records:
+    # A dry run looks for itself unless it is told otherwise: records that it read would be missing where they belong.
+    if form := options.records or ("" if options.dry_run else config.records):
         from portal.cli.collect.records import collect_records
 
         return collect_records(config, options, form, user, token, make_watch)
