@@ -20,6 +20,9 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     parser.add_argument(
         "--walk", action="store_true", help="walk /proc 5 times a second, also where the kernel tells what starts"
     )
+    parser.add_argument(
+        "--in-job", action="store_true", help="in a Slurm job: walk /proc for that job's processes alone, end with it"
+    )
     parser.set_defaults(run=run)
 
 
