@@ -1,4 +1,4 @@
-"""`gatehouse collect`: what agents do on a login node, as counts; for `deploy/systemd/gatehouse-collect.service`."""
+"""`gatehouse collect`: what agents do on a node, as counts; for `deploy/systemd/gatehouse-collect.service`."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ DEFAULT_CONFIG = "/etc/gatehouse/collect.toml"
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the subcommand."""
     parser = commands.add_parser(
-        "collect", help="count what agents do on this login node, and send the counts",
+        "collect", help="count what agents do on this node, and send the counts",
         description="Watch the processes of this node and send the portal what agents do here: sessions, and counts a "
         "minute. Command lines are read, counted and forgotten here.",
     )  # fmt: skip

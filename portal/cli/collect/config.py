@@ -11,13 +11,12 @@ from urllib.parse import urlsplit
 from portal.cli.files import Unusable
 from principals.engine.harnesses import known_harnesses
 from principals.engine.recognition import Signature, markers_of, read_signatures, signatures
-from telemetry.engine.collector.processes import Place
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _STUDY = re.compile(r"[a-z0-9-]{1,64}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_PLACES = frozenset({"login", "agent_host"})
+_PLACES = frozenset({"login", "job", "agent_host"})
 _TABLE_KEYS = frozenset({"executables", "packages", "folders", "passing", "markers"})
 
 
@@ -36,7 +35,7 @@ class Config:
     polling_interval_s: float = 30
     study: str = ""
     harnesses: str = ""
-    place: Place = "login"
+    place: str = "login"
     environment: bool = False
 
     @property
@@ -158,8 +157,8 @@ _TESTS: tuple[tuple[Callable[[Config], bool], str], ...] = (
     ),
     (
         lambda it: it.place in _PLACES,
-        'place is none that a node can be [place_name]\nGive "login", or "agent_host" for one where agents alone work; '
-        "jobs and what comes by SSH are told from it by themselves.",
+        'place is none that a node can be [place_name]\nGive "login", "job" for a compute node, or "agent_host" where '
+        "agents alone work; jobs, and what comes by SSH, are told from it by themselves.",
     ),
     (
         _are_paths,

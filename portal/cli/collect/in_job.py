@@ -1,6 +1,6 @@
 """A collector of one job, started by the job's prolog, task prolog or a wrapper, and ended with it.
 
-Of its environment it reads SLURM_JOB_ID, TMPDIR, and as root SLURM_JOB_UID.
+Of its environment it reads SLURM_JOB_ID, SLURM_JOB_UID and TMPDIR.
 """
 
 import os
@@ -20,7 +20,7 @@ OWN_PROCESSES = 2  # of ours, where we look at our own account
 
 @dataclass(frozen=True)
 class Job:
-    """A job, and whose processes are looked at for it. `is_ours`: we run as that person, among them."""
+    """A job, and whose processes are looked at for it. `is_ours`: we run as that person, and are among them."""
 
     id: int
     uid: int
@@ -34,10 +34,9 @@ class Job:
 
 def find(environ: Mapping[str, str]) -> Job:
     """Return the job that an environment tells. Errors: `Unusable`."""
-    number = _number(environ, "SLURM_JOB_ID", least=1)
-    if os.geteuid():
-        return Job(number, os.geteuid(), is_ours=True)
-    return Job(number, _number(environ, "SLURM_JOB_UID", least=0), is_ours=False)
+    own = os.geteuid()
+    uid = _number(environ, "SLURM_JOB_UID", least=0) if "SLURM_JOB_UID" in environ else own
+    return Job(_number(environ, "SLURM_JOB_ID", least=1), uid, is_ours=uid == own)
 
 
 def keep_apart(config: Config, job: Job) -> Config:

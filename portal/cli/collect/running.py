@@ -77,7 +77,8 @@ def collect(options: argparse.Namespace) -> int:
             began_s=time.time(), boot_s=time.time() - time.clock_gettime(time.CLOCK_BOOTTIME),
             ticks_s=os.sysconf("SC_CLK_TCK"), key=os.urandom(32), apart_s=config.polling_interval_s,
             with_people=bool(config.study), harnesses=signatures,
-            base=Where("job", job.id) if job else Where(config.place), markers=[slug for _, slug in markers],
+            base=_base(config, job), markers=[slug for _, slug in markers],
+            jobs_alone=config.place == "job" and job is None,
         )  # fmt: skip
         if options.dry_run:
             run = Run(config, watch, lambda batch: _print(batch, as_json=options.json), job=job)
@@ -87,6 +88,13 @@ def collect(options: argparse.Namespace) -> int:
         os.close(pipe)  # with that the helper ends
         with suppress(subprocess.TimeoutExpired):
             helper.wait(LAST_WORDS_S)
+
+
+def _base(config: Config, job: in_job.Job | None) -> Where:
+    """Return where all is of which nothing else is known: on a compute node what is in no job is as on a login node."""
+    if job:
+        return Where("job", job.id)
+    return Where("agent_host") if config.place == "agent_host" else Where()
 
 
 def _config(options: argparse.Namespace) -> Config:
@@ -154,7 +162,7 @@ class Run:
         self._logins: dict[int, str] = {}
         self._closed_s = _minute(time.time())
         self._cpu_s = 0.0
-        self._is_stopped = self._has_begun = False
+        self._is_stopped = self._has_begun = self._is_alone = False
         self._ends_s: float | None = None
 
     def follow(self, pipe: int, seconds: float | None) -> int:
@@ -221,8 +229,9 @@ class Run:
             new_id=lambda: str(uuid.uuid4()),
         ):  # fmt: skip
             self._put(batch)
-        # A job's processes are all gone, and nobody told us: where Slurm ends what is left of a job, it has by now.
-        if self._job and self._job.is_ours and parts.health.processes <= in_job.OWN_PROCESSES:
+        # A job's processes are all gone and nobody told us; between two steps of one there may be none for a while.
+        was_alone, self._is_alone = self._is_alone, parts.health.processes <= in_job.OWN_PROCESSES
+        if self._job and self._job.is_ours and was_alone and self._is_alone:
             self._is_stopped = True
 
     def _login(self, uid: int) -> str:

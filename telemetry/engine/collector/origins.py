@@ -37,6 +37,7 @@ def job_of(cgroup: bytes) -> int:
 
 
 def marker_of(environ: bytes, names: Sequence[bytes]) -> int:
-    """Return the place, from 1 on, of the first of some names that an environment holds; 0 for none."""
-    held = {entry.partition(b"=")[0] for entry in environ.split(b"\0")}
-    return next((place for place, name in enumerate(names, 1) if name in held), 0)
+    """Return the place, from 1 on, of the first of some names that an environment holds; 0 for none. Names are looked
+    for as they stand: to take apart what somebody filled with empty entries costs more."""
+    entries = b"\0" + environ
+    return next((place for place, name in enumerate(names, 1) if b"\0%b=" % name in entries), 0)

@@ -70,14 +70,17 @@ class Watch:
 
     `with_people`: a study of people is on. `apart_s`: what the site asks for between two queries of the scheduler.
     `key`: makes digests this node's own. `boot_s`, `ticks_s`: when the node started, and the unit of starts.
-    `base`, `markers`: as `Processes` has them.
+    `base`, `markers`: as `Processes` has them. `jobs_alone`: of what belongs to no session nothing is counted that is
+    in no job and did not come by SSH: on a compute node that is the node's own.
     """
 
     def __init__(
         self, *, began_s: float, boot_s: float, ticks_s: int, key: bytes, apart_s: float, with_people: bool = False,
         harnesses: Sequence[Signature] | None = None, base: Where = LOGIN, markers: Sequence[str] = (),
+        jobs_alone: bool = False,
     ) -> None:  # fmt: skip
         self._processes, self._base = Processes(harnesses, slack=SLACK_TICKS, base=base, markers=markers), base
+        self._jobs_alone = jobs_alone
         self._sessions = Sessions(with_people=with_people, started=lambda root: boot_s + root.start / ticks_s)
         self._minutes = Minutes()
         self._polling, self._experiments = Polling(apart_s=apart_s, key=key), Experiments()
@@ -194,6 +197,8 @@ class Watch:
     def _count(self, process: Process | None, at_s: float, measures: Iterable[str]) -> Session | None:
         session = self._sessions.note(process, at_s) if process else None
         label, where = (process.label, process.where) if process else (UNKNOWN, self._base)
+        if self._jobs_alone and session is None and where.place == self._base.place:
+            return None
         name, place = (id_of(session.root), session.where.place) if session else ("", where.place)
         self._minutes.add(at_s, name, label.driver, place, measures)
         return session

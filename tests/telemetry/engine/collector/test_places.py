@@ -171,6 +171,19 @@ def test_in_a_job_s_own_collector_all_is_in_the_job() -> None:
     assert places(parts) == {("agent", "job"): 1, ("unknown", "job"): 2}
 
 
+def test_on_a_compute_node_what_is_in_no_job_and_of_no_session_is_the_node_s_own() -> None:
+    node = Node(jobs_alone=True)
+    run(node, 1, "cron-job")
+    run(node, run(node, 1, "-bash", tty=TTY, job=NO_JOB), "ls", tty=TTY)
+    node.tell(Executed(node.at_ns, 99_999, None))
+    run(node, run(node, 1, "bash", "x", job=5), "train")
+    run(node, run(node, 1, "claude"), "ls")
+    run(node, connect(node, "bash", "-c", "ls"), "ls")
+    parts = node.close()
+    assert sessions(parts) == [("claude-code", "login", 0)]
+    assert places(parts) == {("agent", "login"): 1, ("unknown", "job"): 2, ("unknown", "ssh"): 1}
+
+
 def test_a_snapshot_finds_jobs_and_connections_that_were_there_before(node: Node) -> None:
     def there(pid: int, parent: int, *argv: str, uid: int = 1000, job: int = -1) -> Sighting:
         return node.sighting(pid, *argv, parent=parent, start=pid)._replace(uid=uid, job=job)
