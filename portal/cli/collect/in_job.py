@@ -3,6 +3,7 @@
 Of its environment it reads SLURM_JOB_ID, SLURM_JOB_UID and TMPDIR.
 """
 
+import fcntl
 import os
 import stat
 import tempfile
@@ -55,6 +56,25 @@ def make_spool(folder: Path) -> None:
         raise Unusable(f"{folder} cannot be made: {error.strerror} [spool_unusable]\n{_REMEDY}") from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise Unusable(f"{folder} is there and is not ours alone [spool_unusable]\n{_REMEDY}")
+
+
+def take_over(folder: Path) -> None:
+    """Take what collectors of jobs that ended here before could not send: their folders lie beside ours."""
+    for other in folder.parent.glob(f"{folder.name.rpartition('-')[0]}-*"):
+        with suppress(OSError):
+            if other != folder and other.lstat().st_uid == os.geteuid() and any(other.glob("*.batch")):
+                _empty(other, folder)
+
+
+def _empty(other: Path, folder: Path) -> None:
+    lock = os.open(other / ".lock", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody fills it any more
+        for batch in other.glob("*.batch"):
+            batch.rename(folder / batch.name)
+        clear_spool(other)
+    finally:
+        os.close(lock)
 
 
 def clear_spool(folder: Path) -> None:

@@ -47,7 +47,7 @@ _BEGUN = {
     "walk": "Collecting: /proc is looked at 5 times a second; short commands are missed.",
 }
 _BEGUN_IN_JOB = "Collecting: /proc is looked at 5 times a second for this job alone; short commands are missed."
-_ENVIRONMENTS = "Environments of sessions' first processes are looked into for the names of agents' variables."
+_ENVIRONMENTS = " Environments of sessions' first processes are looked into for the names of agents' variables."
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 Put = Callable[[Batch], None]
@@ -122,6 +122,8 @@ def _spool_and_send(
         in_job.make_spool(Path(config.spool))
     spool = Spool(Path(config.spool), limit_bytes=config.spool_mb << 20, token=token)
     spool.open()
+    if job:
+        in_job.take_over(Path(config.spool))
     sender = Sender(spool, poster(config.portal.rstrip("/"), token))
     sender.start()
 
@@ -158,7 +160,7 @@ class Run:
             config.cluster, config.host or socket.gethostname().partition(".")[0],
             _BOOT_ID.read_text(encoding="utf-8").strip(), str(uuid.uuid4()), _version(), config.study,
         )  # fmt: skip
-        self._looks_into_environments = config.environment
+        self._environments = _ENVIRONMENTS if config.environment else ""
         self._logins: dict[int, str] = {}
         self._closed_s = _minute(time.time())
         self._cpu_s = 0.0
@@ -210,9 +212,8 @@ class Run:
             self._watch.take(fact)
             if isinstance(fact, Told) and not self._has_begun:
                 self._has_begun = True
-                print(_BEGUN_IN_JOB if self._job else _BEGUN[fact.mode], file=sys.stderr, flush=True)
-                if self._looks_into_environments:
-                    print(_ENVIRONMENTS, file=sys.stderr, flush=True)
+                told = _BEGUN_IN_JOB if self._job else _BEGUN[fact.mode]
+                print(f"{told}{self._environments}", file=sys.stderr, flush=True)
         return True
 
     def _close(self, upto_s: float, now_s: float) -> None:
