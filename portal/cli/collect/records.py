@@ -47,8 +47,9 @@ def collect_records(
     path = options.records_from or ("" if options.records else config.records_from)
     source = Source(path, follow=not options.dry_run)
     give_up(user)
+    proc = Proc(markers=[name.encode() for name, _ in config.markers])
     reader = Reader(
-        form, Proc(), boot_ns=int(boot_s() * 1e9), tick_ns=_SECOND_NS // os.sysconf("SC_CLK_TCK"),
+        form, proc, boot_ns=int(boot_s() * 1e9), tick_ns=_SECOND_NS // os.sysconf("SC_CLK_TCK"),
         may_replay=options.dry_run,
     )  # fmt: skip
     if options.dry_run:

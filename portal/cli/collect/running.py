@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from portal.cli import client
-from portal.cli.collect import DEFAULT_CONFIG
+from portal.cli.collect import DEFAULT_CONFIG, in_job
 from portal.cli.collect.config import Config, read
 from portal.cli.collect.privileges import account, give_up, start_helper
 from portal.cli.collect.sending import Poster, Sender
@@ -31,6 +31,7 @@ from telemetry.engine.collector.batches import Batch
 from telemetry.engine.collector.facts import Ending, Fact, Found, Told
 from telemetry.engine.collector.frames import BrokenFrame, Decoder
 from telemetry.engine.collector.helper import is_there, peak_memory
+from telemetry.engine.collector.processes import Where
 from telemetry.engine.collector.watch import Watch
 
 MINUTE_S = 60
@@ -47,6 +48,8 @@ _BEGUN = {
     "walk": "Collecting: /proc is looked at 5 times a second; short commands are missed.",
     "records": "Collecting: the site's own sensor tells what starts.",
 }
+_BEGUN_IN_JOB = "Collecting: /proc is looked at 5 times a second for this job alone; short commands are missed."
+_ENVIRONMENTS = " Environments of sessions' first processes are looked into for the names of agents' variables."
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 Put = Callable[[Batch], None]
@@ -55,7 +58,10 @@ Put = Callable[[Batch], None]
 def collect(options: argparse.Namespace) -> int:
     """Run as the options say; 0, or 1 where the helper failed. Errors: `Unusable`."""
     config = _config(options)
-    signatures = config.signatures()
+    job = in_job.find(os.environ) if options.in_job else None
+    if job:
+        config = in_job.keep_apart(config, job)
+    signatures, markers = config.signatures(), config.markers
     user = account(config.user) if os.geteuid() == 0 else None
     token = "" if options.dry_run else _token(Path(config.token_file))
     kill_file = "" if options.dry_run else config.kill_file
@@ -68,27 +74,42 @@ def collect(options: argparse.Namespace) -> int:
         return Watch(
             began_s=began_s, boot_s=boot_s, ticks_s=os.sysconf("SC_CLK_TCK"), key=os.urandom(32),
             apart_s=config.polling_interval_s, with_people=bool(config.study), harnesses=signatures,
+            base=_base(config, job), markers=[slug for _, slug in markers],
+            jobs_alone=config.place == "job" and job is None,
         )  # fmt: skip
 
     # A dry run looks for itself unless it is told otherwise: records that it read would be missing where they belong.
-    if form := options.records or ("" if options.dry_run else config.records):
+    form = options.records or ("" if options.dry_run else config.records)
+    if form and job is None:
         from portal.cli.collect.records import collect_records
 
         return collect_records(config, options, form, user, token, make_watch)
-    helper, pipe = start_helper(walk=options.walk, kill_file=kill_file)
+    helper, pipe = start_helper(
+        walk=options.walk or bool(job), kill_file=kill_file, markers=[name for name, _ in markers],
+        only=job.only if job else "",
+    )  # fmt: skip
     try:
         give_up(user)
         watch = make_watch(time.time(), boot_s())
         if options.dry_run:
-            run = Run(config, watch, lambda batch: print_batch(batch, as_json=options.json))
+            run = Run(config, watch, lambda batch: print_batch(batch, as_json=options.json), job=job)
             return run.follow(pipe, options.seconds or DRY_RUN_S)
-        with sending(config, token) as way:
-            run = Run(config, watch, way.put, lost=way.spool.take_lost, clock_ahead=lambda: way.sender.clock_ahead_s)
+        with sending(config, token, job) as way:
+            run = Run(
+                config, watch, way.put, lost=way.spool.take_lost, clock_ahead=lambda: way.sender.clock_ahead_s, job=job
+            )
             return run.follow(pipe, options.seconds)
     finally:
         os.close(pipe)  # with that the helper ends
         with suppress(subprocess.TimeoutExpired):
             helper.wait(LAST_WORDS_S)
+
+
+def _base(config: Config, job: in_job.Job | None) -> Where:
+    """Return where all is of which nothing else is known: on a compute node what is in no job is as on a login node."""
+    if job:
+        return Where("job", job.id)
+    return Where("agent_host") if config.place == "agent_host" else Where()
 
 
 def _config(options: argparse.Namespace) -> Config:
@@ -123,10 +144,14 @@ class Way(NamedTuple):
 
 
 @contextmanager
-def sending(config: Config, token: str) -> Iterator[Way]:
+def sending(config: Config, token: str, job: in_job.Job | None = None) -> Iterator[Way]:
     """Open the spool, and send what is put there until the end. Errors: `Unusable`."""
+    if job:
+        in_job.make_spool(Path(config.spool))
     spool = Spool(Path(config.spool), limit_bytes=config.spool_mb << 20)
     spool.open()
+    if job:
+        in_job.take_over(Path(config.spool))
     poster = Poster(config.portal.rstrip("/"), token, lambda: client.read_token(Path(config.token_file)))
     sender = Sender(spool, poster)
     sender.start()
@@ -143,6 +168,8 @@ def sending(config: Config, token: str) -> Iterator[Way]:
         yield Way(spool, sender, put)
     finally:
         sender.finish(LAST_WORDS_S)
+        if job:
+            in_job.clear_spool(Path(config.spool))
 
 
 def print_batch(batch: Batch, *, as_json: bool) -> None:
@@ -157,17 +184,18 @@ class Run:
 
     def __init__(
         self, config: Config, watch: Watch, put: Put, *, lost: Callable[[], int] = lambda: 0,
-        clock_ahead: Callable[[], int] = lambda: 0,
+        clock_ahead: Callable[[], int] = lambda: 0, job: in_job.Job | None = None,
     ) -> None:  # fmt: skip
-        self._watch, self._put, self._lost, self._clock_ahead = watch, put, lost, clock_ahead
+        self._watch, self._put, self._lost, self._clock_ahead, self._job = watch, put, lost, clock_ahead, job
         self._sender = batches.Sender(
             config.cluster, config.host or socket.gethostname().partition(".")[0],
             _BOOT_ID.read_text(encoding="utf-8").strip(), str(uuid.uuid4()), _version(), config.study,
         )  # fmt: skip
+        self._environments = _ENVIRONMENTS if config.environment else ""
         self._logins: dict[int, str] = {}
         self._closed_s = _minute(time.time())
         self._cpu_s = 0.0
-        self._is_stopped = self._has_begun = False
+        self._is_stopped = self._has_begun = self._is_alone = False
         self._ends_s: float | None = None
 
     def follow(self, pipe: int, seconds: float | None) -> int:
@@ -218,7 +246,8 @@ class Run:
             self._watch.take(fact)
             if isinstance(fact, Told) and not self._has_begun:
                 self._has_begun = True
-                print(_BEGUN[fact.mode], file=sys.stderr, flush=True)
+                told = _BEGUN_IN_JOB if self._job else _BEGUN[fact.mode]
+                print(f"{told}{self._environments}", file=sys.stderr, flush=True)
         return True
 
     def _close(self, upto_s: float, now_s: float) -> None:
@@ -235,6 +264,10 @@ class Run:
             new_id=lambda: str(uuid.uuid4()),
         ):  # fmt: skip
             self._put(batch)
+        # A job's processes are all gone and nobody told us; between two steps of one there may be none for a while.
+        was_alone, self._is_alone = self._is_alone, parts.health.processes <= in_job.OWN_PROCESSES
+        if self._job and self._job.is_ours and was_alone and self._is_alone:
+            self._is_stopped = True
 
     def _login(self, uid: int) -> str:
         """Return a person's login name, or the number where there is none."""

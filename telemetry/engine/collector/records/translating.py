@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 from telemetry.engine.collector.facts import Executed, Exited, Forked, Found, Key, Sighting, Snapshot
+from telemetry.engine.collector.origins import NOT_ASKED
 from telemetry.engine.collector.proc import Proc
 from telemetry.engine.collector.records.telling import SECOND_NS, Birth, Loss, Program, Record
 from telemetry.engine.collector.watch import MOST_PROCESSES, SLACK_TICKS
@@ -104,7 +105,8 @@ class Translator:
         exe = told.exe or (seen.exe if seen else b"")
         name = (told.argv[0] if told.argv else exe).rpartition(b"/")[2][:15]
         tty = told.tty or (seen.tty if seen else 0)
-        sighting = Sighting(pid, start, told.parent, told.uid, tty, False, name, exe, argv)
+        place = (seen.job, seen.marker) if seen else (NOT_ASKED, 0)
+        sighting = Sighting(pid, start, told.parent, told.uid, tty, False, name, exe, argv, *place)
         self._missing.discard(pid)
         if told.is_news:
             self.programs += 1
