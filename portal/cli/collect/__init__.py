@@ -16,7 +16,12 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     parser.add_argument("--config", metavar="FILE", help=f"its settings ({DEFAULT_CONFIG})")
     parser.add_argument("--dry-run", action="store_true", help="print what would leave, and send nothing")
     parser.add_argument("--json", action="store_true", help="with --dry-run: exactly as it would leave, a body a line")
-    parser.add_argument("--seconds", type=_seconds, metavar="N", help="end after so long (with --dry-run: 60)")
+    parser.add_argument(
+        "--seconds",
+        type=_seconds,
+        metavar="N",
+        help="end after so long (with --dry-run: 60; records are read to their end)",
+    )
     parser.add_argument(
         "--walk", action="store_true", help="walk /proc 5 times a second, also where the kernel tells what starts"
     )

@@ -93,6 +93,13 @@ def test_a_terminal_that_the_records_lack_is_looked_up(node: Node, translator: T
     assert counts(parts) == {("", "human"): 1}
 
 
+def test_the_job_of_a_living_process_is_looked_up(node: Node, translator: Translator) -> None:
+    node.has(600, 1, 2000, "claude")
+    node.there[600] = node.there[600]._replace(job=4711)
+    parts = parts_of(take(translator, ran(20, 600, 1, "claude"), ran(21, 601, 600, "ls")))
+    assert [(each.where.place, each.where.job) for each in parts.sessions] == [("job", 4711)]
+
+
 def test_parents_of_whom_nobody_told_are_met(node: Node, translator: Translator) -> None:
     """A subshell that runs no program of its own, under an agent whose records were lost."""
     node.has(500, 1, 1500, "claude")
