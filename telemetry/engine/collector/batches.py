@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from telemetry.engine.collector.processes import Place
 from telemetry.engine.collector.sessions import id_of
 from telemetry.engine.collector.watch import Health, Parts
 
@@ -50,7 +51,9 @@ def make(
         }  # fmt: skip
         yield Batch(str(told["batch"]), health.events, _text(told))
         # What was seen is told once, however many bodies it takes.
-        health = replace(Health(), memory_bytes=health.memory_bytes, processes=health.processes)
+        health = replace(
+            Health(), memory_bytes=health.memory_bytes, processes=health.processes, clock_ahead_s=health.clock_ahead_s
+        )
 
 
 def iso(at_s: float) -> str:
@@ -64,12 +67,16 @@ def _lists(parts: Parts, login: Callable[[int], str]) -> dict[str, list[dict[str
             {
                 "id": id_of(each.root), "kind": each.kind, "harness": each.harness, "user": login(each.uid),
                 "start": iso(each.start_s), "last": iso(each.last_s),
-                "end": None if each.end_s is None else iso(each.end_s),
+                "end": None if each.end_s is None else iso(each.end_s), **_place(each.where.place),
+                **({"job": each.where.job} if each.where.job else {}),
             }
             for each in parts.sessions
         ],
         "minutes": [
-            {"session": each.session, "driver": each.driver, "minute": iso(each.minute_s), "counts": each.counts}
+            {
+                "session": each.session, "driver": each.driver, "minute": iso(each.minute_s), "counts": each.counts,
+                **({} if each.session else _place(each.place)),
+            }
             for each in parts.minutes
         ],
         "submissions": [{"session": each.session, "at": iso(each.at_s)} for each in parts.submissions],
@@ -87,11 +94,15 @@ def _lists(parts: Parts, login: Callable[[int], str]) -> dict[str, list[dict[str
     }  # fmt: skip
 
 
+def _place(place: Place) -> dict[str, str]:
+    return {} if place == "login" else {"place": place}
+
+
 def _health(health: Health) -> dict[str, float]:
     return {
         "events": health.events, "lost": health.lost, "argv_missed": health.argv_missed, "vanished": health.vanished,
         "sampled_share": health.sampled_share, "cpu_s": round(health.cpu_s, 3), "memory_bytes": health.memory_bytes,
-        "processes": health.processes,
+        "processes": health.processes, "clock_ahead_s": health.clock_ahead_s,
     }  # fmt: skip
 
 

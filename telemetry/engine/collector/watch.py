@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from principals.engine.recognition import Signature
-from telemetry.engine.activity import ALL, measures_of
+from telemetry.engine.activity import ALL, CONNECTION, measures_of
 from telemetry.engine.collector.experiments import ExperimentLoop, Experiments
-from telemetry.engine.collector.facts import Executed, Exited, Fact, Forked, Key, Seen, Sighting, Snapshot, Told
+from telemetry.engine.collector.facts import Executed, Exited, Fact, Forked, Found, Key, Seen, Sighting, Snapshot, Told
 from telemetry.engine.collector.minutes import Minute, Minutes
 from telemetry.engine.collector.polling import Polling, PollingLoop
-from telemetry.engine.collector.processes import Process, Processes
+from telemetry.engine.collector.processes import LOGIN, UNKNOWN, Process, Processes, Where
 from telemetry.engine.collector.sessions import Session, Sessions, id_of
 from telemetry.engine.commands import Command, own_command, own_command_by_name, traits
 
@@ -35,10 +35,10 @@ class Submission(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How much was seen, and what that cost: sums of a batch, but for `memory_bytes` and `processes`.
+    """How much was seen, and what that cost: sums of a batch, but for `memory_bytes`, `processes` and `clock_ahead_s`.
 
     `lost` were never heard of, or were over a limit; of `argv_missed` programs the words were gone; `sampled_share` of
-    all programs were looked at, 1 where there were not too many.
+    all programs were looked at, 1 where there were not too many; `clock_ahead_s`: of the node's clock to the portal's.
     """
 
     events: int = 0
@@ -49,6 +49,7 @@ class Health:
     cpu_s: float = 0.0
     memory_bytes: int = 0
     processes: int = 0
+    clock_ahead_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,17 @@ class Watch:
 
     `with_people`: a study of people is on. `apart_s`: what the site asks for between two queries of the scheduler.
     `key`: makes digests this node's own. `boot_s`, `ticks_s`: when the node started, and the unit of starts.
+    `base`, `markers`: as `Processes` has them. `jobs_alone`: of what belongs to no session nothing is counted that is
+    in no job and did not come by SSH: on a compute node that is the node's own.
     """
 
     def __init__(
         self, *, began_s: float, boot_s: float, ticks_s: int, key: bytes, apart_s: float, with_people: bool = False,
-        harnesses: Sequence[Signature] | None = None,
+        harnesses: Sequence[Signature] | None = None, base: Where = LOGIN, markers: Sequence[str] = (),
+        jobs_alone: bool = False,
     ) -> None:  # fmt: skip
-        self._processes = Processes(harnesses, slack=SLACK_TICKS)
+        self._processes, self._base = Processes(harnesses, slack=SLACK_TICKS, base=base, markers=markers), base
+        self._jobs_alone = jobs_alone
         self._sessions = Sessions(with_people=with_people, started=lambda root: boot_s + root.start / ticks_s)
         self._minutes = Minutes()
         self._polling, self._experiments = Polling(apart_s=apart_s, key=key), Experiments()
@@ -87,14 +92,15 @@ class Watch:
         self._over = self._missed = 0
         self._take: dict[type, Callable[..., None]] = {
             Forked: self._fork, Executed: self._execute, Exited: self._exit, Snapshot: self._look, Told: self._hear,
+            Found: self._find,
         }  # fmt: skip
 
     @property
     def mode(self) -> str:
-        """Whether all that starts is heard of, or what is there a few times a second."""
+        """Whether all that starts is heard of, or what is there a few times a second, or what a sensor records."""
         return self._told.mode
 
-    def take(self, fact: Fact) -> None:
+    def take(self, fact: Fact | Found) -> None:
         """Take a fact; those that are none of ours are passed over."""
         if take := self._take.get(type(fact)):
             take(fact)
@@ -146,6 +152,15 @@ class Watch:
                 self._sessions.begin(process, fact.at_ns / 1e9)
         self._running = {pid: what for pid, what in self._running.items() if self._processes.get(pid)}
 
+    def _find(self, fact: Found) -> None:
+        known = self._processes.get(fact.sighting.pid)
+        if self._has_room(fact.sighting.pid):
+            process = self._processes.execute(fact.sighting.seen())
+            if known is not None and known.key != process.key:
+                self._end(known, fact.at_ns)
+            if process.label.root == process.key:
+                self._sessions.begin(process, fact.at_ns / 1e9)
+
     def _execute(self, fact: Executed) -> None:
         at_s, known = fact.at_ns / 1e9, self._processes.get(fact.pid)
         if fact.sighting is None:
@@ -159,6 +174,8 @@ class Watch:
         if known is not None and known.key != process.key:
             self._end(known, fact.at_ns)
         self._missed += not seen.argv
+        if process.where.root == process.key and (known is None or known.where is not process.where):
+            self._count(process, at_s, (CONNECTION,))
         if process.label.root == process.key:  # what a session begins with is no command of it
             self._sessions.note(process, at_s)
         elif not self._is_running(fact.sighting):
@@ -166,8 +183,8 @@ class Watch:
 
     def _is_running(self, sighting: Sighting) -> bool:
         """Say whether a process was seen before with what it runs: it was looked at only when it ran the next program
-        already. Of the first, then, the words are gone."""
-        if not sighting.argv:
+        already. Of the first, then, the words are gone. Records have the words of each."""
+        if not sighting.argv or self.mode == "records":
             return False
         digest = hash((sighting.start, sighting.exe, sighting.argv))
         if self._running.get(sighting.pid) == digest:
@@ -190,8 +207,11 @@ class Watch:
 
     def _count(self, process: Process | None, at_s: float, measures: Iterable[str]) -> Session | None:
         session = self._sessions.note(process, at_s) if process else None
-        driver = process.label.driver if process else "unknown"
-        self._minutes.add(at_s, id_of(session.root) if session else "", driver, measures)
+        label, where = (process.label, process.where) if process else (UNKNOWN, self._base)
+        if self._jobs_alone and session is None and where.place == self._base.place:
+            return None
+        name, place = (id_of(session.root), session.where.place) if session else ("", where.place)
+        self._minutes.add(at_s, name, label.driver, place, measures)
         return session
 
     def _keep(self, kept: list[_T], each: _T) -> None:
