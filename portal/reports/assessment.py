@@ -180,7 +180,7 @@ def draw(content: Content, *, made: datetime | None = None) -> str:
     css = (PORTAL / "static" / "portal.css").read_text(encoding="utf-8")
     context = {
         "content": plain, "sections": sections(plain), "lead": _lead(figures),
-        "lead_rest": "Not attributed", "css": css, "short_heads": "Figure; Value|n; Not attributed|n",
+        "lead_rest": "Not attributed", "css": css,
         "made": formats.day((made or datetime.now(UTC)).date(), year=True),
     }  # fmt: skip
     return render_to_string("reports/assessment.html", context)

@@ -122,7 +122,7 @@ def _key(kind: str) -> Json:
 
 
 def _fill(kind: str) -> str:
-    return "none" if kind == "human" else _COLOURS[kind]  # a ring: told apart without colour
+    return "#FFFFFF" if kind == "human" else _COLOURS[kind]  # a ring: told apart without colour
 
 
 def _mark(dot: Dot, scale: "_Scale") -> Json:

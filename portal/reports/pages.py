@@ -20,11 +20,9 @@ _MEDIA: Final = {"json": "application/json", "html": "text/html; charset=utf-8",
 
 def context(content: Json) -> Json:
     """Return what the templates of a report need."""
-    compares = "title" in content.get("before", {})
     return {
         "content": content, "sections": sections(content), "lead": _lead(content), "name": name_of(content),
-        "compares": compares, "against": brief.against(content),
-        "short_heads": f"Figure; Value|n; {'Change|n; ' if compares else ''}Not attributed|n",
+        "against": brief.against(content),
     }  # fmt: skip
 
 
