@@ -107,6 +107,11 @@ def test_the_page_writes_the_reports_own_numbers(facility: Facility) -> None:
     assert "actor=agent" in html
 
 
+def test_every_figure_says_what_it_is_of_whom_and_what_it_cannot_tell() -> None:
+    said = {key: one.definition and one.population and (one.limit or one.needs) for key, one in FIGURES.items()}
+    assert [key for key, words in said.items() if not words] == []
+
+
 def test_two_reports_of_the_same_data_are_equal(facility: Facility) -> None:
     scope = Scope(SYSTEM_ACTOR, facility.cluster, Period.month(2026, 7))
     assert monthly.build(scope) == monthly.build(scope)
