@@ -11,16 +11,16 @@ The rules, in order:
    harness; the session is the one of the rules below, where that is of the same harness. Where those below name a
    person or another harness, less sure. Of several receipts the last one issued answers. A receipt of somebody else
    is no evidence: the rules below answer, less sure, and the method says so.
-0a. The controller labelled it: the actor is an agent, of that harness; the session as above. Where the rules below name
+1. The controller labelled it: the actor is an agent, of that harness; the session as above. Where the rules below name
    a person, less sure: what a shell was once started from stays in its environment.
-1. A submission was seen within seconds of the job's submit: its session answers, whatever else is open. Where those of
+2. A submission was seen within seconds of the job's submit: its session answers, whatever else is open. Where those of
    several sessions were, the last one answers, less sure.
-2. Agent sessions cover it: the actor is an agent. An interactive session at the same time makes that less
+3. Agent sessions cover it: the actor is an agent. An interactive session at the same time makes that less
    sure, but a person at the terminal of an agent's account is not a denial.
-3. Several agent sessions: the one that started last answers (an outer session usually starts an inner one),
+4. Several agent sessions: the one that started last answers (an outer session usually starts an inner one),
    less sure. The harness is named only when all of them name the same one, else it is "".
-4. Only interactive sessions: the actor is a human; the one that started last is named.
-5. None: unknown. Never a guess from the absence of evidence.
+5. Only interactive sessions: the actor is a human; the one that started last is named.
+6. None: unknown. Never a guess from the absence of evidence.
 
 Confidences are ordinal ("which answer to trust more"), not measured probabilities.
 """

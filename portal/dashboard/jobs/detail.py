@@ -12,6 +12,7 @@ from portal.dashboard.formats import duration
 from portal.dashboard.jobs.cells import RELATED, JobRow, rows_of, short_nodes
 from portal.dashboard.shell import url_or_none
 from principals.engine.harnesses import harness_name
+from principals.models import AgentSession, SessionDeclaration
 from principals.web import PageRequest, page
 from telemetry import selectors
 from telemetry.engine.attribution import METHOD_RECEIPT, METHOD_RECEIPT_DOUBTED
@@ -36,6 +37,7 @@ def job(request: PageRequest, pk: int) -> HttpResponseBase:
         "job": found, "row": row, "outcome": outcome[:1].upper() + outcome[1:],
         "facts_meta": "" if found.state in LOST else outcome, "entries": timeline_of(found),
         "method": METHODS[found.actor_method].sentence, "session": found.session,
+        "told_by": _told_by(found.session),
         "harness": harness_name(found.harness) if found.harness else "", "masks": _MASK.findall(found.submit_line),
         "lessons_url": _lessons_url(outcome) if found.state in LOST else "",
         "others": _others(request, found), "nodes": short_nodes(found.node_list),
@@ -62,6 +64,14 @@ def _gpu_use(job: Job) -> dict[str, Any] | None:
     less = use.fit not in (JobGpuUse.Fit.WHOLE, JobGpuUse.Fit.UNKNOWN)
     note = f"{use.get_fit_display()} would have done: {use.fit_name}" if less else "means over the job"
     return {"compute": use.compute_percent / 100, "memory": use.memory_percent / 100, "note": note}
+
+
+def _told_by(session: AgentSession | None) -> str:
+    """Say who told of a session: a collector, whoever declared it, or both."""
+    if session is None:
+        return ""
+    declaration = SessionDeclaration.objects.filter(session=session).first() if session.process else None
+    return f"{session.source}, {declaration.source}" if declaration else session.source
 
 
 def _receipt(request: PageRequest, job: Job) -> JobReceipt | None:
