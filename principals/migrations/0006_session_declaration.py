@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('principals', '0004_session_process'),
+        ('principals', '0005_session_place'),
     ]
 
     operations = [

@@ -9,7 +9,7 @@ Rows of a cluster are written one call after the other (its row is locked), so n
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from django.db.models import Q, QuerySet
 
@@ -17,6 +17,7 @@ from principals.engine.pairing import AFTER_S, BEFORE_S, Rank, Seen, rank
 from principals.models import AgentSession, SessionDeclaration
 from principals.models.agents import AgentSessionQuerySet
 
+_SEEN: Final = ("process", "place", "raw_job_id", "started", "ended", "last_seen", "source")  # what a collector knows
 _BEFORE, _AFTER = timedelta(seconds=BEFORE_S), timedelta(seconds=AFTER_S)
 
 
@@ -56,10 +57,10 @@ def put_on(declared: AgentSession, seen: AgentSession) -> Span:
     """Make a declared row the one of a session that was seen, not stored yet; return its span as it was."""
     before = _span(declared)
     _declare(declared, declared)
-    for name in ("process", "started", "ended", "last_seen", "source"):
+    for name in _SEEN:
         setattr(declared, name, getattr(seen, name))
     declared.agent = declared.agent or seen.agent
-    declared.save(update_fields=["process", "started", "ended", "last_seen", "source", "agent"])
+    declared.save(update_fields=[*_SEEN, "agent"])
     return before
 
 

@@ -45,6 +45,8 @@ class DeclaredSession:
     source: str = "declared"
     process: str = ""
     last_seen: datetime | None = None
+    place: str = AgentSession.Place.LOGIN
+    raw_job_id: int | None = None  # of the job that it runs in
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,7 @@ class _Recorder:
             cluster=self._cluster, cluster_user_id=user_id, host=declared.host, kind=declared.kind,
             harness=declared.harness, started=declared.started, process=declared.process, ended=declared.ended,
             campaign=declared.campaign, source=declared.source, last_seen=declared.last_seen, agent=agent,
+            place=declared.place, raw_job_id=declared.raw_job_id,
         )  # fmt: skip
 
     def _see(self, row: AgentSession, why: str) -> RecordedSession:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from telemetry.engine.activity import ALL, CATEGORY, MEASURES
+from telemetry.engine.activity import ALL, CATEGORY, CONNECTION, MEASURES
 
 Driver: TypeAlias = Literal["agent", "human", "unknown"]
 SessionKind: TypeAlias = Literal["agent", "interactive"]
+Place: TypeAlias = Literal["login", "job", "ssh", "gateway", "agent_host"]
 
 KIND_OF_DRIVER: Final[Mapping[str, SessionKind]] = {"agent": "agent", "human": "interactive"}
 LARGEST_COUNT: Final = 1_000_000_000
@@ -52,15 +53,18 @@ class SessionPart(NamedTuple):
     start: datetime
     last: datetime
     end: datetime | None
+    place: Place = "login"
+    job: int | None = None  # the raw id of the job that it runs in
 
 
 class MinutePart(NamedTuple):
-    """What one driver did in one minute, of a session or of the node ("")."""
+    """What one driver did in one minute, of a session or of the node (""); a session's is at the session's place."""
 
     session: str
     driver: Driver
     minute: datetime
     counts: Mapping[str, int]
+    place: Place = "login"
 
 
 class SubmissionPart(NamedTuple):
@@ -156,10 +160,11 @@ def _find_count_fault(counts: Mapping[str, int]) -> str:
         return "measure_unknown"
     if not all(1 <= number <= LARGEST_COUNT for number in counts.values()):
         return "count_out_of_range"
-    # Each command counts once as such, in one category, and at most once for anything else.
+    # Each command counts once as such, in one category, and at most once for anything else. Connections are none.
     commands = counts.get(ALL, 0)
     categories = sum(number for name, number in counts.items() if name.startswith(CATEGORY))
-    return "" if max(categories, *counts.values()) <= commands else "counts_contradict"
+    most = max((number for name, number in counts.items() if name != CONNECTION), default=0)
+    return "" if max(categories, most) <= commands else "counts_contradict"
 
 
 def find_submission_fault(part: SubmissionPart, batch: Batch, now: datetime) -> str:

@@ -8,8 +8,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('principals', '0004_session_process'),
-        ('telemetry', '0019_activity_marks'),
+        ('principals', '0005_session_place'),
+        ('telemetry', '0020_activity_place'),
     ]
 
     operations = [

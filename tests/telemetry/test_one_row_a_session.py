@@ -58,7 +58,7 @@ def halves(cluster: Cluster | None = None) -> list[tuple[Any, ...]]:
     return list(
         rows.values_list(
             "host", "harness", "process", "started", "ended", "last_seen", "campaign", "source", "agent__name",
-            "declaration__started", "declaration__ended", "declaration__campaign", "declaration__source",
+            "declaration__started", "declaration__ended", "declaration__campaign", "declaration__source", "place",
         )
     )  # fmt: skip
 
@@ -72,7 +72,7 @@ def job(number: int, after_s: int) -> str:
 @pytest.mark.parametrize("first", ["declared", "seen"])
 def test_what_comes_first_stays_and_takes_up_the_other(cast: Cast, first: str) -> None:
     did = {"minutes": [counted()], "submissions": [{"session": AGENT, "at": minute(9)}]}
-    acts = [lambda: declare(cast.cluster, said()), lambda: see(cast.cluster, **did)]
+    acts = [lambda: declare(cast.cluster, said()), lambda: see(cast.cluster, seen(place="agent_host"), **did)]
     ingest(cast.cluster, text(job(1, 60)))
     for act in acts if first == "declared" else acts[::-1]:
         act()
@@ -80,6 +80,7 @@ def test_what_comes_first_stays_and_takes_up_the_other(cast: Cast, first: str) -
     session = AgentSession.objects.get()
     assert session.pk == kept
     assert (session.started, session.process, session.campaign) == (START, f"{BOOT}/{AGENT}", "dock")
+    assert session.place == "agent_host"
     assert (session.agent, session.declaration.started) == (cast.agent, START + timedelta(seconds=3))
     assert ActivityMinute.objects.get().session == ActivitySubmission.objects.get().session == session
     found = Job.objects.get()
