@@ -39,6 +39,7 @@ METHODS: Final = {
         "Names a receipt of somebody else; not attributed",
         "It names a receipt that was given to an agent of somebody else. That is no evidence, and no session of this "
         "login covers its submission, so it is nobody’s.",
+        "the receipt is of another person’s agent",
     ),
     attribution.METHOD_LABELLED: Method(
         "Labelled by the controller",
@@ -94,7 +95,9 @@ def _methods(readings: Readings) -> Measured:
         Column("submissions", "Submissions", Unit.SUBMISSIONS, adds_up=True),
         Column("share", "Of all", Unit.SHARE),
     )
-    doubted = sum(found.get(key, 0) for key, method in METHODS.items() if method.doubt)
+    doubted = sum(
+        found.get(key, 0) for key, method in METHODS.items() if method.doubt and key not in attribution.UNATTRIBUTED
+    )
     share = ratio(doubted, total - unknown)
     note = "" if share is None else f"Evidence spoke against evidence for {share:.1%} of those attributed."
     return Measured(ratio(total - unknown, total), columns, rows, ratio(unknown, total), note=note)
