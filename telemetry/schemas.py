@@ -280,6 +280,15 @@ class JobOut(Schema):
     submit_line: str
 
 
+class ReceiptOut(Schema):
+    """A word for the comment of jobs. It is no secret: it gives no rights, and says nothing of other people's jobs."""
+
+    receipt: str
+    cluster: str
+    valid_until: datetime = Field(description="jobs submitted until then are declared by it, however many")
+    sbatch_options: list[str]
+
+
 class JobPage(Schema):
     """A page of jobs, newest submission first; `next` is the `after` of the next page, null at the end."""
 

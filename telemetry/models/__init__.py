@@ -22,6 +22,7 @@ from telemetry.models.ingest import (
 )
 from telemetry.models.inventory import InventoryReading, Node, Partition, Qos
 from telemetry.models.jobs import Actor, Job, JobState, PendingAttribution
+from telemetry.models.receipts import JobReceipt
 from telemetry.models.rollups import (
     DataGeneration,
     RollupDay,
@@ -49,6 +50,7 @@ __all__ = [
     "Job",
     "JobGpu",
     "JobGpuUse",
+    "JobReceipt",
     "JobState",
     "Node",
     "Partition",

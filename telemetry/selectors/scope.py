@@ -28,10 +28,12 @@ class Definition(StrEnum):
 
 
 _SENTENCES = {
-    Definition.JOB: "A job is an agent's when it was attributed to an agent session of its user at its submit time; "
-    "an agent user has at least one such job in the period.",
-    Definition.ACCOUNT: "An account is an agent user's when it had an agent session or an agent's job in the period, "
-    "and then all its jobs count; accounts without any session or attributed job are not attributed.",
+    Definition.JOB: "A job is an agent's when the best evidence of its submission says so: a receipt, the "
+    "controller's label, or an agent session of its user at that time; an agent user has at least one such job in the "
+    "period.",
+    Definition.ACCOUNT: "As in the paper's Figure 2a: an account is an agent user's when it had an agent session or an "
+    "agent's job in the period, and then all its jobs count; accounts without any session or attributed job are not "
+    "attributed.",
 }
 
 

@@ -34,6 +34,7 @@ from telemetry.services.ingest import (
 )
 from telemetry.services.job_indexes import build_missing
 from telemetry.services.reader import Commands, PySlurm, Reader, SlurmUnavailable, hold_reader, serve
+from telemetry.services.receipts import note_receipt, request_receipt
 from telemetry.services.retention import prune
 from telemetry.services.rollups import catch_up, mark_dirty, refresh
 from telemetry.services.scheduler_calls import add_calls
@@ -69,6 +70,7 @@ __all__ = [
     "ingest_file",
     "mark_dirty",
     "match_gpu_utilisation",
+    "note_receipt",
     "note_source",
     "prune",
     "record_activity",
@@ -76,6 +78,7 @@ __all__ = [
     "refresh",
     "refresh_activity",
     "refresh_gpu_rollups",
+    "request_receipt",
     "require_cluster",
     "retry_batch",
     "run_batch",
