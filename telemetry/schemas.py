@@ -276,3 +276,29 @@ class JobPage(Schema):
 
     items: list[JobOut]
     next: str | None
+
+
+class MetricsRefused(Schema):
+    """Points that were not taken (64-bit integers are text in OTLP's JSON), or only words of advice."""
+
+    rejectedDataPoints: str | None = None
+    errorMessage: str | None = None
+
+
+class MetricsTaken(Schema):
+    """`ExportMetricsServiceResponse`: empty where everything was taken."""
+
+    partialSuccess: MetricsRefused | None = None
+
+
+class LogsRefused(Schema):
+    """Records that were not taken, or only words of advice."""
+
+    rejectedLogRecords: str | None = None
+    errorMessage: str | None = None
+
+
+class LogsTaken(Schema):
+    """`ExportLogsServiceResponse`: empty where everything was taken."""
+
+    partialSuccess: LogsRefused | None = None
