@@ -7,6 +7,8 @@ from uuid import UUID
 from ninja import Field, Schema
 from pydantic import AwareDatetime, BeforeValidator
 
+from telemetry.engine.activity_batches import Place
+
 
 def _plain_number(given: object) -> object:
     """Refuse what Python reads as a number and Slurm does not: `7_1`, a task of an array, is not job 71."""
@@ -149,15 +151,18 @@ class ActivitySessionIn(Schema):
     start: AwareDatetime
     last: AwareDatetime
     end: AwareDatetime | None = None
+    place: Place = "login"
+    job: int | None = Field(default=None, ge=1, le=2**32 - 1, description="the raw id of the job that it runs in")
 
 
 class ActivityMinuteIn(Schema):
-    """What was counted of one driver in one minute; `session` is "" for a total of the node."""
+    """What was counted of one driver in one minute; `session` is "" for a total of the node, at one of its places."""
 
     session: str = Field(default="", max_length=40)
     driver: Literal["agent", "human", "unknown"]
     minute: AwareDatetime
     counts: dict[str, int] = Field(description="how often each of the portal's measures was counted, from 1 on")
+    place: Place = Field(default="login", description="of a node's total; a session has its own")
 
 
 class ActivitySubmissionIn(Schema):

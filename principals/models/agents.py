@@ -140,11 +140,20 @@ class AgentSession(models.Model):
         AGENT = "agent", "Agent harness"
         INTERACTIVE = "interactive", "Interactive shell"
 
+    class Place(models.TextChoices):
+        LOGIN = "login", "Login node"
+        JOB = "job", "In a job"
+        SSH = "ssh", "Over SSH, without a terminal"
+        GATEWAY = "gateway", "Behind a gateway"
+        AGENT_HOST = "agent_host", "Host for agents"
+
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="sessions")
     cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="sessions")
     host = models.CharField(max_length=100)
     kind = models.CharField(max_length=12, choices=Kind.choices, default=Kind.AGENT)
     harness = models.CharField(max_length=32, default="", blank=True)  # empty for an interactive shell
+    place = models.CharField(max_length=10, choices=Place.choices, default=Place.LOGIN, db_default=Place.LOGIN)
+    raw_job_id = models.BigIntegerField(null=True, blank=True)  # of the job that it runs in
     started = EpochField()
     ended = EpochField(null=True, blank=True)
     last_seen = EpochField(null=True, blank=True)  # when it last did something, as a collector saw it

@@ -42,6 +42,8 @@ class DeclaredSession:
     source: str = "declared"
     process: str = ""
     last_seen: datetime | None = None
+    place: str = AgentSession.Place.LOGIN
+    raw_job_id: int | None = None  # of the job that it runs in
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,8 @@ class _Recorder:
             harness=declared.harness, started=declared.started, process=declared.process,
             defaults={
                 "ended": declared.ended, "campaign": declared.campaign, "source": declared.source,
-                "last_seen": declared.last_seen, "agent": agent,
+                "last_seen": declared.last_seen, "agent": agent, "place": declared.place,
+                "raw_job_id": declared.raw_job_id,
             },
         )  # fmt: skip
         if declared.process:

@@ -10,6 +10,7 @@ from telemetry.engine.activity import ALL, CATEGORY, MEASURES
 
 Driver: TypeAlias = Literal["agent", "human", "unknown"]
 SessionKind: TypeAlias = Literal["agent", "interactive"]
+Place: TypeAlias = Literal["login", "job", "ssh", "gateway", "agent_host"]
 
 KIND_OF_DRIVER: Final[Mapping[str, SessionKind]] = {"agent": "agent", "human": "interactive"}
 LARGEST_COUNT: Final = 1_000_000_000
@@ -52,15 +53,18 @@ class SessionPart(NamedTuple):
     start: datetime
     last: datetime
     end: datetime | None
+    place: Place = "login"
+    job: int | None = None  # the raw id of the job that it runs in
 
 
 class MinutePart(NamedTuple):
-    """What one driver did in one minute, of a session or of the node ("")."""
+    """What one driver did in one minute, of a session or of the node (""); a session's is at the session's place."""
 
     session: str
     driver: Driver
     minute: datetime
     counts: Mapping[str, int]
+    place: Place = "login"
 
 
 class SubmissionPart(NamedTuple):

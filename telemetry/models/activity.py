@@ -14,6 +14,8 @@ from principals.models import AgentSession, Cluster, ClusterUser
 from telemetry.models.collectors import BaselineStudy
 from telemetry.models.jobs import Actor
 
+Place = AgentSession.Place
+
 
 class OfSessionsQuerySet(models.QuerySet[Any]):
     """Rows of sessions, as somebody may see them."""
@@ -48,6 +50,8 @@ class ActivityMinute(models.Model):
         AgentSession, on_delete=models.CASCADE, null=True, blank=True, related_name="minutes", db_index=False
     )
     driver = models.CharField(max_length=8, choices=Actor.choices)
+    # "" of a session, which has its own.
+    place = models.CharField(max_length=10, choices=Place.choices, default="", blank=True, db_default=Place.LOGIN)
     minute = EpochField()
     study = models.ForeignKey(BaselineStudy, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     counts = models.JSONField()
@@ -61,7 +65,7 @@ class ActivityMinute(models.Model):
                 condition=Q(session__isnull=False), name="telemetry_activityminute_session",
             ),
             models.UniqueConstraint(
-                fields=["cluster", "minute", "host", "run", "driver"],
+                fields=["cluster", "minute", "host", "run", "driver", "place"],
                 condition=Q(session__isnull=True), name="telemetry_activityminute_node",
             ),
         ]  # fmt: skip
@@ -85,6 +89,7 @@ class ActivityDay(models.Model):
     )
     cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     driver = models.CharField(max_length=8, choices=Actor.choices)
+    place = models.CharField(max_length=10, choices=Place.choices, default=Place.LOGIN, db_default=Place.LOGIN)
     harness = models.CharField(max_length=32, default="", blank=True)
     study = models.ForeignKey(BaselineStudy, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     minutes = models.PositiveIntegerField()  # in which anything ran
@@ -98,7 +103,7 @@ class ActivityDay(models.Model):
                 fields=["session", "day"], condition=Q(session__isnull=False), name="telemetry_activityday_session"
             ),
             models.UniqueConstraint(
-                fields=["cluster", "day", "host", "driver"],
+                fields=["cluster", "day", "host", "driver", "place"],
                 condition=Q(session__isnull=True, cluster_user__isnull=True), name="telemetry_activityday_node",
             ),
         ]  # fmt: skip

@@ -154,3 +154,18 @@ def test_sums_are_seen_by_those_they_are_about_their_agents_labs_and_staff(cast:
 
     factories.make_service_token()
     assert seen(actor_for_service(ServiceToken.objects.get())) == (0, 0)
+
+
+def test_places_of_a_node_are_added_up_apart_and_a_session_has_its_own(cast: Cast):
+    minutes = [
+        counted(), counted("", "unknown"), counted("", "unknown") | {"place": "ssh"},
+        counted("", "unknown", ago=4) | {"place": "ssh"},
+    ]  # fmt: skip
+    sent = {"sessions": [agent_session() | {"place": "job", "job": 812}], "minutes": minutes}
+    assert record(cast.cluster, batch=str(uuid4()), **sent).rejected == []
+    services.refresh_activity()
+    found = ActivityDay.objects.order_by("driver", "place").values_list("driver", "place", "minutes")
+    assert list(found) == [("agent", "job", 1), ("unknown", "login", 1), ("unknown", "ssh", 2)]
+    assert AgentSession.objects.get().raw_job_id == 812
+    again = minutes[2:3] * 2
+    assert [each.reason for each in record(cast.cluster, minutes=again).rejected] == ["minute_twice"]

@@ -21,6 +21,7 @@ _MARKS: Final = Marks(ActivityDirty, lease="activity", columns={"day": "date", "
 MINUTES_KEPT: Final = timedelta(days=30)
 _READ: Final = (
     "session_id", "host", "driver", "study_id", "minute", "counts", "session__harness", "session__cluster_user_id",
+    "session__place", "place",
 )  # fmt: skip
 
 
@@ -65,12 +66,14 @@ def _add_up(mark: ActivityDirty) -> list[ActivityDay]:
         _whose(mark), cluster=mark.cluster_id, minute__gte=midnight, minute__lt=midnight + timedelta(days=1)
     )
     sums: dict[tuple[Any, ...], _Sum] = {}
-    for session, host, driver, study, minute, counts, harness, user in minutes.values_list(*_READ).iterator():
-        key = (session,) if session else (host, driver)
+    read = minutes.values_list(*_READ).iterator()
+    for session, host, driver, study, minute, counts, harness, user, session_place, node_place in read:
+        place = session_place or node_place
+        key = (session,) if session else (host, driver, place)
         found = sums.get(key)
         if found is None:
             of = {"session_id": session, "host": host, "driver": driver, "study_id": study, "harness": harness or ""}
-            found = sums[key] = _Sum(of | {"cluster_user_id": user})
+            found = sums[key] = _Sum(of | {"cluster_user_id": user, "place": place})
         found.minutes.add(minute)
         found.counts.update(counts)
     return [

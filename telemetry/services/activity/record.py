@@ -109,7 +109,7 @@ def _take_once(judged: Judgement) -> list[MinutePart]:
     seen = set[tuple[Any, ...]]()
 
     def find_fault(part: MinutePart) -> str:
-        key = part.session, part.driver, part.minute
+        key = part.session, part.driver, part.minute, "" if part.session else part.place
         if fault := judged.find_minute_fault(part) or ("minute_twice" if key in seen else ""):
             return fault
         seen.add(key)

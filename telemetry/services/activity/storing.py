@@ -11,7 +11,7 @@ from telemetry.models import ActivityMinute, ActivitySubmission, ExperimentLoop,
 from telemetry.services.activity.judging import Judgement
 
 Touched: TypeAlias = set[tuple[date, int | None]]
-_Key: TypeAlias = tuple[int | None, str, datetime]
+_Key: TypeAlias = tuple[int | None, str, datetime, str]
 _READ: Final = 500  # a query names no more sessions
 
 
@@ -25,14 +25,14 @@ def store_minutes(judged: Judgement, minutes: Sequence[MinutePart]) -> tuple[int
     new, changed, touched = [], [], Touched()
     users = {known.pk: known.cluster_user_id for known in judged.known.values()}
     for key, part in sent.items():
-        session, driver, minute = key
+        session, driver, minute, place = key
         row = stored.get(key)
         if row is not None and row.counts == part.counts:
             continue
         if row is None:
             row = ActivityMinute(
                 cluster=judged.cluster, host=batch.host, run=batch.run, session_id=session, driver=driver,
-                minute=minute, study=judged.study if session and driver == "human" else None,
+                minute=minute, place=place, study=judged.study if session and driver == "human" else None,
             )  # fmt: skip
             new.append(row)
         else:
@@ -46,12 +46,13 @@ def store_minutes(judged: Judgement, minutes: Sequence[MinutePart]) -> tuple[int
 
 def _key(judged: Judgement, part: MinutePart) -> _Key:
     known = judged.session_of(part) if part.session else None
-    return known.pk if known else None, part.driver, part.minute.astimezone(UTC)
+    place = "" if known else part.place
+    return known.pk if known else None, part.driver, part.minute.astimezone(UTC), place
 
 
 def _stored(judged: Judgement, sent: dict[_Key, MinutePart]) -> dict[_Key, ActivityMinute]:
     """Return the rows that are there of some minutes: of sessions, and of the node."""
-    minutes = [minute for _, _, minute in sent]
+    minutes = [minute for _, _, minute, _ in sent]
     if not minutes:
         return {}
     span = {"run": judged.batch.run, "minute__gte": min(minutes), "minute__lte": max(minutes)}
@@ -59,10 +60,10 @@ def _stored(judged: Judgement, sent: dict[_Key, MinutePart]) -> dict[_Key, Activ
         session=None, cluster=judged.cluster, host=judged.batch.host, **span
     )  # fmt: skip
     rows = list(node)
-    sessions = sorted({session for session, _, _ in sent if session is not None})
+    sessions = sorted({session for session, *_ in sent if session is not None})
     for at in range(0, len(sessions), _READ):
         rows += ActivityMinute.objects.filter(session__in=sessions[at : at + _READ], **span)
-    return {(row.session_id, row.driver, row.minute): row for row in rows}
+    return {(row.session_id, row.driver, row.minute, "" if row.session_id else row.place): row for row in rows}
 
 
 def store_submissions(judged: Judgement, submissions: Sequence[SubmissionPart]) -> list[tuple[int, int]]:
