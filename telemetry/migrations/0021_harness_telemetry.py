@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('principals', '0004_session_process'),
-        ('telemetry', '0019_activity_marks'),
+        ('telemetry', '0020_activity_place'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

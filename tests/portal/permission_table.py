@@ -70,6 +70,9 @@ PAGES: list[Row] = [
     reason_first("/agents/{agent}/renew/"),
     for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422),
     for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404),
+    signed_in("GET", "/agents/{agent}/telemetry.json", outsider=404),
+    # Its owner alone decides: to decline needs no word of the site's.
+    Row("POST", "/agents/{agent}/telemetry/", 403, {"nobody": 302, "colleague": 302, "outsider": 404}),
     signed_in("GET", "/lessons/"),
     signed_in("GET", "/lessons/record/"),
     Row("POST", "/lessons/record/", 422, {"nobody": 302, "auditor": 403}),

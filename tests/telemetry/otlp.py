@@ -67,7 +67,7 @@ def metrics(*found: Metric, **resource: Any) -> ExportMetricsServiceRequest:
     return request
 
 
-def logs(*events: dict[str, Any], at: int = 0, body: str = "") -> ExportLogsServiceRequest:
+def logs(*events: dict[str, Any], at: int = 0, prefix: str = "claude_code.") -> ExportLogsServiceRequest:
     """Events a second apart; `name` of each is its `event.name`."""
     request = ExportLogsServiceRequest()
     scope = request.resource_logs.add().scope_logs.add()
@@ -75,7 +75,7 @@ def logs(*events: dict[str, Any], at: int = 0, body: str = "") -> ExportLogsServ
         told = {"event.name" if name == "name" else name: value for name, value in event.items()}
         record = scope.log_records.add(time_unix_nano=(at or ago(5)) + number * 10**9)
         record.attributes.extend(pairs({"session.id": SESSION, "event.sequence": number} | told))
-        record.body.string_value = body or f"claude_code.{event.get('name', '')}"
+        record.body.string_value = prefix + str(event.get("name", ""))
     return request
 
 

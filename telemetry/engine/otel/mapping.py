@@ -47,6 +47,7 @@ class Mapping:
     tools: frozenset[str]
     prompts: frozenset[str]
     remedy: str
+    settings: str
     decision: Decision
     metrics: MappingOf[str, tuple[Rule, ...]]
     events: MappingOf[str, tuple[Rule, ...]]
@@ -73,6 +74,11 @@ class Mapping:
         return any(told[name] not in _HIDDEN for name in self.prompts if name in told)
 
 
+def is_of_another(name: str, harness: Mapping) -> bool:
+    """Say whether a name is one of another harness than the one it is told for."""
+    return any(name.startswith(each.prefix) for each in _mappings().values() if each is not harness)
+
+
 @cache
 def mapping_of(harness: str) -> Mapping | None:
     """Return what is looked at of a harness; None for one of which nothing is known."""
@@ -93,6 +99,7 @@ def _mapping(table: MappingOf[str, Any]) -> Mapping:
         tools=_words(table["tools"]),
         prompts=_words(table["prompts"]),
         remedy=table["remedy"],
+        settings=table["settings"].strip(),
         decision=Decision(
             how["attribute"], how["tool"], how["source"],
             _words(how["accepted"]), _words(how["rejected"]), _words(how["automatic"]),

@@ -19,7 +19,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, DataPointFlags
 
 from telemetry.engine.otel.mapping import Mapping as Harness
-from telemetry.engine.otel.mapping import Rule
+from telemetry.engine.otel.mapping import Rule, is_of_another
 from telemetry.engine.otel.measures import LARGEST, in_units
 
 DELTA: Final = "delta"
@@ -28,6 +28,7 @@ EVENT: Final = "event"
 
 # Why a point or record is not taken.
 PROMPT: Final = "prompt"
+OTHER_HARNESS: Final = "other_harness"
 NO_COUNTER: Final = "no_counter"
 NO_NUMBER: Final = "no_number"
 TOO_OLD: Final = "too_old"
@@ -93,6 +94,8 @@ def read_metrics(request: ExportMetricsServiceRequest, harness: Harness, span: S
         for scope in resource.scope_metrics:
             for metric in scope.metrics:
                 name = metric.name.removeprefix(harness.prefix)
+                if is_of_another(metric.name, harness):
+                    read.take(OTHER_HARNESS)
                 if name == metric.name or name not in harness.metrics:
                     continue
                 place = _Place(harness, span, key, resource.resource.attributes, scope.scope.name, metric.name)
@@ -174,16 +177,22 @@ def read_logs(request: ExportLogsServiceRequest, harness: Harness, span: Span, k
                 told = _plain(record.attributes)
                 if harness.holds_prompt(told):
                     read.take(PROMPT)
+                elif any(is_of_another(name, harness) for name in _names(record, told)):
+                    read.take(OTHER_HARNESS)
                 elif name := _event_name(record, told, harness):
                     place = _Place(harness, span, key, resource.resource.attributes, scope.scope.name, name)
                     read.take(_event(record, told, place))
     return read
 
 
+def _names(record: Any, told: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return where the name of an event may stand: its attribute, its own field, its body."""
+    return str(told.get("event.name", "")), record.event_name, record.body.string_value
+
+
 def _event_name(record: Any, told: Mapping[str, Any], harness: Harness) -> str:
-    """Return the known name of an event, without its prefix: from its attribute, its own field, or its body."""
-    said = (str(told.get("event.name", "")), record.event_name, record.body.string_value)
-    names = (each.removeprefix(harness.prefix) for each in said)
+    """Return the known name of an event, without its prefix; "" for one that is not known."""
+    names = (each.removeprefix(harness.prefix) for each in _names(record, told))
     return next((name for name in names if name in harness.events), "")
 
 

@@ -30,6 +30,7 @@ _BILLION: Final = 10**9
 _MINUTE_S: Final = 60
 _BATCH: Final = 200
 _WORDS: Final = {
+    reading.OTHER_HARNESS: "are of another harness than the one this agent is registered with",
     reading.NO_COUNTER: "are no counters that only grow",
     reading.NO_NUMBER: "hold no number where one belongs",
     reading.TOO_OLD: "are older than what is taken: the last 30 days, and nothing before telemetry was agreed to",

@@ -34,7 +34,8 @@ def of_metrics(name: str, *found: Metric) -> dict[str, int]:
 
 
 def of_logs(name: str, *events: dict[str, object]) -> dict[str, int]:
-    return counts(read_logs(logs(*events, at=AT), harness(name), SPAN, KEY))
+    prefix = harness(name).prefix
+    return counts(read_logs(logs(*events, at=AT, prefix=prefix), harness(name), SPAN, KEY))
 
 
 def test_every_harness_of_the_mapping_is_one_we_know():
@@ -141,8 +142,12 @@ def test_metrics_of_gemini():
     }  # fmt: skip
 
 
-def test_another_harness_names_mean_nothing():
-    assert of_metrics("codex", counter("claude_code.cost.usage", [point(1.0, AT)])) == {}
+def test_another_harness_names_are_refused_and_unknown_ones_passed_over():
+    told = metrics(counter("claude_code.cost.usage", [point(1.0, AT)]), counter("codex.made.up", [point(1.0, AT)]))
+    read = read_metrics(told, harness("codex"), SPAN, KEY)
+    assert (read.told, read.refused) == ([], {reading.OTHER_HARNESS: 1})
+    read = read_logs(logs({"name": "api_request"}, {"name": "made_up"}, at=AT), harness("codex"), SPAN, KEY)
+    assert (read.told, read.refused) == ([], {reading.OTHER_HARNESS: 2}), "their bodies say whose they are"
     assert of_metrics("claude-code", counter("cost.usage", [point(1.0, AT)])) == {}
 
 
