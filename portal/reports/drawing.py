@@ -7,7 +7,7 @@ from typing import Any
 
 from portal.dashboard import formats
 from portal.reports.bars import bars_of
-from portal.reports.curves import curves_of
+from portal.reports.curves import WRITTEN_WITH, curves_of
 from portal.reports.headings import heading_of
 
 # Tables longer than this stand behind "Show the numbers".
@@ -29,6 +29,8 @@ def shown(value: float | None, unit: str) -> str:
         return formats.duration(value)
     if unit == "ratio":
         return formats.ratio(value)
+    if unit == "US$":
+        return formats.money(value)
     return formats.count(value)
 
 
@@ -68,7 +70,7 @@ def _figure(figure: Json) -> Json:
     long = len(rows) > LONG
     return figure | {
         "table_id": f"table-{figure['key']}",
-        "unit_words": "" if figure["unit"] in ("share", "s", "ratio") else figure["unit"],
+        "unit_words": "" if figure["unit"] in WRITTEN_WITH else figure["unit"],
         "shown": shown(figure["value"], figure["unit"]),
         "unknown": shown(figure["unknown_share"], "share") if figure["unknown_share"] is not None else "",
         "heads": "; ".join([heading_of(figure), *heads]),

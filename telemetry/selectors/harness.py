@@ -7,10 +7,10 @@ from datetime import date
 from typing import Final
 
 from principals.actors import Actor as Principal
-from principals.models import Agent
+from principals.models import Agent, AgentSession
 from telemetry.engine.otel import measures
 from telemetry.models import HarnessDay
-from telemetry.selectors.scope import Period
+from telemetry.selectors.scope import Period, Scope
 from telemetry.selectors.totals import ratio
 
 _MICRO: Final = 1_000_000
@@ -82,3 +82,36 @@ def _add_up(rows: Iterable[tuple[date, str, Mapping[str, int]]]) -> AgentTelling
         whole.add(session_key, counts)
         by_day.setdefault(day, HarnessUse()).add(session_key, counts)
     return AgentTelling(whole, by_day)
+
+
+@dataclass(slots=True)
+class Telling:
+    """What harnesses told in a period, person by person, and how many with an agent's session told nothing."""
+
+    by_user: dict[int, HarnessUse] = field(default_factory=dict)
+    by_harness: dict[str, dict[int, HarnessUse]] = field(default_factory=dict)
+    silent: int = 0
+
+    @property
+    def unknown_share(self) -> float | None:
+        """The share of people with an agent whose harness told nothing; None where nobody has one."""
+        return ratio(self.silent, self.silent + len(self.by_user))
+
+
+def telling(scope: Scope) -> Telling:
+    """Add up what the harnesses told of agents whose person has a login name on the cluster: two queries.
+
+    A harness does not say which cluster it works on: a person's on two clusters count for both.
+    """
+    found, period = Telling(), scope.period
+    people = scope.cluster.cluster_users.exclude(user=None).values("user")
+    days = HarnessDay.objects.visible_to(scope.actor).filter(
+        agent__owner__in=people, day__gte=period.first, day__lte=period.last
+    )
+    for user, harness, session_key, counts in days.values_list("agent__owner", "harness", "session_key", "counts"):
+        for uses in (found.by_user, found.by_harness.setdefault(harness, {})):
+            uses.setdefault(user, HarnessUse()).add(session_key, counts)
+    seen = scope.sessions(AgentSession.Kind.AGENT).order_by()
+    with_sessions = set(seen.values_list("cluster_user_id", "cluster_user__user_id").distinct())
+    found.silent = sum(1 for _, user in with_sessions if user not in found.by_user)
+    return found
