@@ -1,6 +1,6 @@
 """What the API of `telemetry` takes and says."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -282,6 +282,26 @@ class JobPage(Schema):
 
     items: list[JobOut]
     next: str | None
+
+
+class ToldDay(Schema):
+    """What an agent's harness told of one UTC day. `accepted` and `rejected` are decisions a person was asked for."""
+
+    day: date
+    sessions: int
+    cost_usd: float
+    tokens: dict[str, int]
+    requests: int
+    errors: int
+    accepted: int
+    rejected: int
+    automatic: int
+
+
+class ToldDays(Schema):
+    """The days of the last thirty on which an agent's harness told anything, the oldest first."""
+
+    items: list[ToldDay]
 
 
 class MetricsRefused(Schema):

@@ -6,8 +6,9 @@ in protobuf (`google.rpc.Status`), one of JSON as every other request is.
 
 import json
 from collections.abc import Callable
+from datetime import date
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from django.http import HttpRequest, HttpResponse
 from google.protobuf.message import Message
@@ -22,9 +23,13 @@ from principals.auth import actor_of, requires
 from principals.engine.scopes import TELEMETRY
 from telemetry import services
 from telemetry.engine.otel import reading, wire
-from telemetry.schemas import LogsTaken, MetricsTaken
+from telemetry.engine.otel.measures import ERRORS, REQUESTS
+from telemetry.schemas import LogsTaken, MetricsTaken, ToldDay, ToldDays
+from telemetry.selectors import Period
+from telemetry.selectors.harness import HarnessUse, telling_of
 
 router = Router()
+DAYS: Final = 30
 M = TypeVar("M", bound=Message)
 Answer = Callable[..., HttpResponse]
 
@@ -105,6 +110,23 @@ def export_traces(request: HttpRequest) -> HttpResponse:
         code="traces_not_taken",
         remedy="Set OTEL_TRACES_EXPORTER to none; send metrics and logs alone.",
     )
+
+
+@router.get("/days", auth=requires("me:read"), response=answers(200, ToldDays))
+def list_told_days(request: HttpRequest) -> ToldDays:
+    """Say what the agent's own harness told in the last thirty days, by UTC day; empty where it told nothing."""
+    actor = actor_of(request)
+    if actor.agent is None:
+        raise NotAllowed("This token is not an agent's.", code="not_an_agent", remedy="Use an agent's token.")
+    found = telling_of(actor, actor.agent, Period.last_days(DAYS))
+    return ToldDays(items=[_told_day(day, use) for day, use in found.by_day.items()])
+
+
+def _told_day(day: date, use: HarnessUse) -> ToldDay:
+    return ToldDay(
+        day=day, sessions=len(use.sessions), cost_usd=use.cost, tokens=use.tokens_by_kind, requests=use.of(REQUESTS),
+        errors=use.of(ERRORS), accepted=use.accepted, rejected=use.rejected, automatic=use.automatic,
+    )  # fmt: skip
 
 
 def _read(request: HttpRequest, message: M, count: Callable[[M], int]) -> tuple[wire.Form, M]:

@@ -54,8 +54,12 @@ class HarnessUse:
     @property
     def tokens(self) -> dict[str, int]:
         """Tokens by kind, under the names that are shown; those that were told."""
-        kinds = measures.TOKEN_KINDS
-        return {title: told for kind, title in kinds.items() if (told := self.counts[measures.TOKENS + kind])}
+        return {measures.TOKEN_KINDS[kind]: number for kind, number in self.tokens_by_kind.items()}
+
+    @property
+    def tokens_by_kind(self) -> dict[str, int]:
+        """Tokens by kind, as `input` and `cache_read`; those that were told."""
+        return {kind: told for kind in measures.TOKEN_KINDS if (told := self.counts[measures.TOKENS + kind])}
 
     def of(self, measure: str) -> int:
         """Return one of the counts."""

@@ -186,6 +186,7 @@ OPERATIONS: list[Row] = [
     Row("POST", "/api/v1/ingest/activity", 403, {"none": 401, "service": 422}, {"cluster": "aster"}),
     # The site takes none unless it says so: tests/telemetry/test_harness_telemetry.py opens the door.
     *(Row("POST", f"/api/v1/otlp/v1/{signal}", 403, {"none": 401}, {}) for signal in ("metrics", "logs", "traces")),
+    Row("GET", "/api/v1/otlp/days", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/jobs", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
     Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
     Row("GET", "/api/v1/lessons?text=oom", 200, {"none": 401, "service": 403}),

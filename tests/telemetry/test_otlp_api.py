@@ -146,3 +146,14 @@ def test_a_refusal_in_json_is_a_problem(cast: Cast, settings):
     answer = Api(factories.make_token(cast.agent)).post("/otlp/v1/logs", json.dumps({}))
     assert answer["Content-Type"] == "application/problem+json"
     assert answer.json()["code"] == "otlp_off"
+
+
+def test_an_agent_reads_its_own_days_and_no_others(cast: Cast, agent_api: Api):
+    send(agent_api, "metrics", costs())
+    asked = {"name": "tool_decision", "tool_name": "Bash", "decision": "reject"}
+    send(agent_api, "logs", logs(asked, {"name": "api_request", "output_tokens": 7}))
+    services.refresh_harness_days()
+    days = agent_api.get("/otlp/days").json()["items"]
+    assert sum(day["cost_usd"] for day in days) == 0.75
+    assert (sum(day["rejected"] for day in days), days[-1]["tokens"]) == (1, {"output": 7})
+    assert Api(factories.make_token(cast.foreign_agent)).get("/otlp/days").json() == {"items": []}

@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 
 MOST_PACKED: Final = 2 * 2**20
 MOST_UNPACKED: Final = 8 * 2**20
-MOST_TOLD: Final = 10_000  # points or records of one body
+MOST_TOLD: Final = 2000  # points or records of one body: exporters send some hundreds
 _GZIP: Final = 31  # zlib's word for a gzip header and trailer
 
 M = TypeVar("M", bound=Message)

@@ -84,11 +84,12 @@ def record_logs(*, actor: Actor, request: Any) -> Taken:
 def _record(actor: Actor, read: Callable[[Mapping, Span, bytes], Read]) -> Taken:
     harness = expect_harness_telemetry(actor=actor)
     agent: Agent = actor.agent  # type: ignore[assignment]  # an agent is expected
+    found = read(harness, _span(allowed_since(agent.owner)), _key_of(agent))
     with transaction.atomic():
         Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
         # Asked again, now that nobody can decline any more before this is stored.
-        found = read(harness, _span(allowed_since(agent.owner)), _key_of(agent))
-        _Store(actor, agent, found.refused).take(found.told)
+        since_ns = _ns(allowed_since(agent.owner))
+        _Store(actor, agent, found.refused).take(each for each in found.told if each.at_ns >= since_ns)
     return Taken(found.refused.total(), _explain(found.refused, harness))
 
 
@@ -132,6 +133,7 @@ class _Store:
     rows: dict[_Key, HarnessReading] = field(default_factory=dict)
     new: set[_Key] = field(default_factory=set)
     changed: set[_Key] = field(default_factory=set)
+    sessions: dict[date, set[str]] = field(default_factory=dict)  # of each day, those of this body too
     # Of the days that change: the instants of the first and the last that was told.
     touched: dict[tuple[date, str], tuple[int, int]] = field(default_factory=dict)
 
@@ -167,10 +169,11 @@ class _Store:
 
     def _take_one(self, told: Told, days: dict[date, set[str]]) -> None:
         key, day = _key(told), _day(told.at_ns)
-        sessions = days.get(day, set()) | {session for touched, session in self.touched if touched == day}
+        sessions = self.sessions.setdefault(day, set(days.get(day, ())))
         if told.session not in sessions and len(sessions) >= MOST_SESSIONS:
             self.refused[TOO_MANY] += 1
             return
+        sessions.add(told.session)
         row = self.rows.get(key)
         if row is None:
             row = self.rows[key] = HarnessReading(
