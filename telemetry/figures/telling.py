@@ -1,13 +1,14 @@
 """Figures of what harnesses tell of themselves: what an agent user costs, and how often people decline.
 
-Not of the published measurement: nobody is in them but whoever agreed, or did not decline where the site said yes.
+Not of the published measurement: nobody is in them but whoever agreed, or did not decline where the site said yes. Of
+few people the bounds of a median are the least and the greatest, so somebody's own: they are left out.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
+from statistics import median
 from typing import Final
 
 from telemetry.engine.cells import enough
-from telemetry.engine.medians import middle_of
 from telemetry.figures.commands import HIDDEN
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
 from telemetry.figures.load import LABELS, harness_row
@@ -46,29 +47,20 @@ def _measured(
     return Measured(rows[0].values[0], columns, tuple(rows), found.unknown_share, note=HIDDEN if hidden else "")
 
 
-def _middle(values: Iterable[float]) -> Values:
-    found = middle_of(values)
-    return (found.median, found.low, found.high)
-
-
 def _cost(readings: Readings) -> Measured:
-    columns = (
-        Column("value", "Median", Unit.DOLLARS), Column("low", "95 % from", Unit.DOLLARS),
-        Column("high", "to", Unit.DOLLARS), Column("people", "People", Unit.PEOPLE),
-    )  # fmt: skip
-    return _measured(readings, columns, lambda use: use.cost > 0, lambda uses: _middle(use.cost for use in uses))
+    columns = (Column("value", "Median", Unit.DOLLARS), Column("people", "People", Unit.PEOPLE))
+    return _measured(readings, columns, lambda use: use.cost > 0, lambda uses: (median(use.cost for use in uses),))
 
 
 def _declined(readings: Readings) -> Measured:
     columns = (
         Column("value", "Of all", Unit.SHARE), Column("median", "Median of people", Unit.SHARE),
-        Column("low", "95 % from", Unit.SHARE), Column("high", "to", Unit.SHARE),
         Column("people", "People", Unit.PEOPLE),
     )  # fmt: skip
 
     def values(uses: Collection[HarnessUse]) -> Values:
         rejected, accepted = sum(use.rejected for use in uses), sum(use.accepted for use in uses)
-        return (ratio(rejected, rejected + accepted), *_middle(use.rejected_share or 0.0 for use in uses))
+        return (ratio(rejected, rejected + accepted), median(use.rejected_share or 0.0 for use in uses))
 
     return _measured(readings, columns, lambda use: use.rejected_share is not None, values)
 
@@ -76,8 +68,8 @@ def _declined(readings: Readings) -> Measured:
 FIGURES = [
     Figure(
         "harness-cost", Section.LOAD, "Cost of an agent user, told by the harness",
-        "What the harnesses of a person’s agents estimate that their models cost, at list prices, over the period; the "
-        f"median over people with the bounds of its 95 % confidence interval. {_BY}",
+        "What the harnesses of a person’s agents estimate that their models cost, at list prices, over the period: the "
+        f"median over people. {_BY}",
         "people whose agents’ harness told a cost", Unit.DOLLARS, _cost, facility_only=True,
     ),
     Figure(

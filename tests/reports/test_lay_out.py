@@ -95,3 +95,7 @@ def test_every_figure_with_rows_stands_on_the_page_once():
     assert ids and len(ids) == len(set(ids)) and set(ids) == set(linked)
     assert html.count('<figure class="curves">') >= 2
     assert "<script" not in html
+
+
+def test_dollars_are_written_as_on_every_page() -> None:
+    assert drawing.shown(4.5, "US$") == "$4.50"

@@ -91,6 +91,7 @@ def read_metrics(request: ExportMetricsServiceRequest, harness: Harness, span: S
     """Read the points of the metrics that a harness is known for; others are passed over."""
     read = Read()
     for resource in request.resource_metrics:
+        shared = _Shared(resource.resource.attributes)
         for scope in resource.scope_metrics:
             for metric in scope.metrics:
                 name = metric.name.removeprefix(harness.prefix)
@@ -98,10 +99,18 @@ def read_metrics(request: ExportMetricsServiceRequest, harness: Harness, span: S
                     read.take(OTHER_HARNESS)
                 if name == metric.name or name not in harness.metrics:
                     continue
-                place = _Place(harness, span, key, resource.resource.attributes, scope.scope.name, metric.name)
+                place = _Place(harness, span, key, shared, scope.scope.name, metric.name)
                 for told in _points(metric, harness.metrics[name], place):
                     read.take(told)
     return read
+
+
+class _Shared:
+    """The attributes of a resource, looked at once for all of its points or records: they may be many."""
+
+    def __init__(self, attributes: Iterable[KeyValue]) -> None:
+        self.plain = _plain(attributes)
+        self.identity = hashlib.sha256(b"".join(_identity(attributes))).digest()
 
 
 class _Place(NamedTuple):
@@ -110,14 +119,14 @@ class _Place(NamedTuple):
     harness: Harness
     span: Span
     key: bytes
-    resource: Iterable[KeyValue]
+    shared: _Shared
     scope: str
     name: str
 
     def session_of(self, told: Mapping[str, Any]) -> str:
         """Return the digest of the harness's session; "" where it is not told."""
         name = self.harness.session
-        session = told.get(name) or _plain(self.resource).get(name)
+        session = told.get(name) or self.shared.plain.get(name)
         return self.digest("session", str(session)) if session else ""
 
     def digest(self, *parts: str | bytes) -> str:
@@ -130,7 +139,7 @@ class _Place(NamedTuple):
 
     def digest_of(self, attributes: Iterable[KeyValue], *parts: str | bytes) -> str:
         """Return the digest of what has these attributes in this place."""
-        return self.digest(self.name, self.scope, *_identity(self.resource), *_identity(attributes), *parts)
+        return self.digest(self.name, self.scope, self.shared.identity, *_identity(attributes), *parts)
 
     def find_time_fault(self, at_ns: int) -> str:
         """Say why an instant is not taken; "" where it is."""
@@ -172,6 +181,7 @@ def read_logs(request: ExportLogsServiceRequest, harness: Harness, span: Span, k
     """Read the events that a harness is known for; others are passed over, and every record with a prompt refused."""
     read = Read()
     for resource in request.resource_logs:
+        shared = _Shared(resource.resource.attributes)
         for scope in resource.scope_logs:
             for record in scope.log_records:
                 told = _plain(record.attributes)
@@ -180,7 +190,7 @@ def read_logs(request: ExportLogsServiceRequest, harness: Harness, span: Span, k
                 elif any(is_of_another(name, harness) for name in _names(record, told)):
                     read.take(OTHER_HARNESS)
                 elif name := _event_name(record, told, harness):
-                    place = _Place(harness, span, key, resource.resource.attributes, scope.scope.name, name)
+                    place = _Place(harness, span, key, shared, scope.scope.name, name)
                     read.take(_event(record, told, place))
     return read
 

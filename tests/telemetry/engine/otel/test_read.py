@@ -224,3 +224,14 @@ def test_a_session_may_stand_in_the_resource():
     (named,) = read_metrics(told, harness("claude-code"), SPAN, KEY).told
     assert nameless.session == ""
     assert len(named.session) == 24
+
+
+def test_attributes_of_a_resource_are_looked_at_once(monkeypatch: pytest.MonkeyPatch):
+    """A body may name a hundred thousand of them, for two thousand points."""
+    looked: list[int] = []
+    identity = reading._identity
+    monkeypatch.setattr(reading, "_identity", lambda found: looked.append(len(found)) or identity(found))
+    told = metrics(counter("claude_code.cost.usage", [point(1.0, AT - n) for n in range(50)]), **{"a": "b", "c": "d"})
+    read_metrics(told, harness("claude-code"), SPAN, KEY)
+    assert looked.count(3) == 1
+    assert len(looked) == 51
