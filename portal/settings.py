@@ -205,6 +205,10 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
         "task": "portal.reports.tasks.draft_last_month",
         "schedule": crontab(minute="40", hour="3", day_of_month="1"),
     },
+    "draft-weekly-reports": {
+        "task": "portal.reports.tasks.draft_last_week",
+        "schedule": crontab(minute="10", hour="4", day_of_week="1"),
+    },
     "sweep-drafts": {"task": "portal.reports.tasks.sweep_drafts", "schedule": 30.0},
     "prune-ingest": {"task": "telemetry.tasks.prune_ingest", "schedule": crontab(hour="3", minute="29")},
     "prune-lookups": {"task": "memory.tasks.prune_lookups", "schedule": crontab(hour="3", minute="41")},
@@ -261,6 +265,10 @@ PRICE_GPU_HOUR: float = env.float("GATEHOUSE_PRICE_GPU_HOUR", default=0.35)
 OTLP: str = env.str("GATEHOUSE_OTLP", default="off")
 if OTLP not in {"off", "ask", "on"}:
     raise ValueError(f"GATEHOUSE_OTLP is {OTLP!r}; it must be 'off', 'ask' or 'on'.")
+
+# --- what the facility agreed to, which the report holds its figures against; empty: nothing --------------
+POLLS_PER_JOB_LIMIT: float | None = env.float("GATEHOUSE_POLLS_PER_JOB_LIMIT", default=None)
+TRIAL_ABUSE_LIMIT: float | None = env.float("GATEHOUSE_TRIAL_ABUSE_LIMIT", default=None)
 
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)

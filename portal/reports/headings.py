@@ -22,6 +22,8 @@ _OF_FIGURES: Final = {
     **dict.fromkeys(("command-rate", "loop-time", "loops-closed", "query-commands", "polling-loops", "tree-walks",
                      "recursive-searches"), RUN_BY),
     **dict.fromkeys(("harness-cost", "decisions-declined"), TOLD_BY),
+    "extensions-run": "Extension", "exposed-keys": "Seen in", "weakened-safeguards": "Kind", "open-services": "Kind",
+    "trial-wait": "Jobs", "acceptance-trial-abuse": "Sign",
 }  # fmt: skip
 
 

@@ -78,6 +78,7 @@ def _methods(readings: Readings) -> Measured:
     return Measured(ratio(total - unknown, total), columns, rows, ratio(unknown, total), note=note)
 
 
+LIMIT = "A session that nobody saw covers nothing: what is not attributed holds agents’ jobs too."
 FIGURES = [
     Figure(
         "attribution-methods", Section.LOAD, "Submissions that are attributed, by evidence",

@@ -271,6 +271,10 @@ def _users(driven: Driven, measures: tuple[str, ...], above: int) -> Values:
     return (ratio(users, driven.people), users) if enough(users) and enough(driven.people) else (None, None)
 
 
+LIMIT = (
+    "Of login nodes with a collector alone: agents in jobs, over SSH or behind gateways are not seen, "
+    "nor are the words of some very short programs."
+)
 FIGURES = [
     Figure(
         "command-rate", Section.RHYTHM, "Commands a minute",

@@ -65,6 +65,7 @@ def _declined(readings: Readings) -> Measured:
     return _measured(readings, columns, lambda use: use.rejected_share is not None, values)
 
 
+LIMIT = "Of agents alone whose site and person let the harness tell; what a harness counts of itself nobody checks."
 FIGURES = [
     Figure(
         "harness-cost", Section.LOAD, "Cost of an agent user, told by the harness",

@@ -107,7 +107,9 @@ PAGES: list[Row] = [
     signed_in("GET", "/reports/"),
     signed_in("GET", "/reports/{cluster}/{published_month}/"),
     Row("POST", "/reports/draft/", 403, {"nobody": 302, "staff": 404}),
+    Row("POST", "/reports/{cluster}/{published_month}/approve/", 403, {"nobody": 302, "staff": 404}),
     Row("POST", "/reports/{cluster}/{published_month}/publish/", 403, {"nobody": 302, "staff": 404}),
+    Row("POST", "/reports/{cluster}/{published_month}/withdraw/", 403, {"nobody": 302, "staff": 422}),
     Row("GET", "/", 302),  # to where the day of each begins; nobody's begins at the sign-in page
     signed_in("GET", "/search/?q=okafor"),
     signed_in("GET", "/jobs/live/"),

@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('principals', '0004_session_process'),
-        ('telemetry', '0020_activity_place'),
+        ('telemetry', '0021_collector_clock'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
