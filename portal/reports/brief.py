@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from portal.reports import changes
+from portal.reports.curves import WRITTEN_WITH
 from portal.reports.drawing import shown, verdict
 
 Json = dict[str, Any]
@@ -41,7 +42,7 @@ def against(content: Json) -> str:
 
 
 def _line(figure: Json) -> Json:
-    bare = figure["value"] is None or figure["unit"] in ("share", "s", "ratio")
+    bare = figure["value"] is None or figure["unit"] in WRITTEN_WITH
     words = "" if bare else f" {figure['unit']}"
     return {
         "title": figure["title"],

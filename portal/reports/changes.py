@@ -85,6 +85,8 @@ def _amount(more: float, unit: str) -> str:
         return formats.points(more)
     if unit == "s":
         return f"{_sign(more)}{formats.duration(more)}"
+    if unit == "US$":
+        return f"{_sign(more)}{formats.money(more)}"
     return f"{_sign(more)}{formats.ratio(more)}" if unit == "ratio" else formats.signed(more)
 
 

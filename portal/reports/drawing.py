@@ -8,7 +8,7 @@ from typing import Any
 from portal.dashboard import formats
 from portal.reports import changes
 from portal.reports.bars import bars_of
-from portal.reports.curves import curves_of
+from portal.reports.curves import WRITTEN_WITH, curves_of
 from portal.reports.dots import dots_of
 from portal.reports.headings import heading_of
 
@@ -31,6 +31,8 @@ def shown(value: float | None, unit: str) -> str:
         return formats.duration(value)
     if unit == "ratio":
         return formats.ratio(value)
+    if unit == "US$":
+        return formats.money(value)
     return formats.count(value)
 
 
@@ -77,7 +79,7 @@ def _figure(figure: Json) -> Json:
     dots = None if long else dots_of(figure, shown)
     return figure | {
         "table_id": f"table-{figure['key']}",
-        "unit_words": "" if figure["unit"] in ("share", "s", "ratio") else figure["unit"],
+        "unit_words": "" if figure["unit"] in WRITTEN_WITH else figure["unit"],
         "shown": shown(figure["value"], figure["unit"]),
         "url": "" if figure["value"] is None else figure["url"],
         "change": changes.written(figure["value"], figure.get("before"), figure["unit"]),

@@ -18,6 +18,7 @@ class Scope:
 
 _AGENT = frozenset({TokenKind.AGENT})
 _SERVICE = frozenset({TokenKind.SERVICE})
+TELEMETRY = "telemetry:write"
 
 SCOPES = {
     scope.name: scope
@@ -31,6 +32,8 @@ SCOPES = {
         Scope("lessons:write", "record lessons in its project", _AGENT),
         Scope("extensions:read", "list admitted extensions", _AGENT, default=True),
         Scope("extensions:submit", "submit an extension for review", _AGENT),
+        # Of itself alone, and only where its person or the site said yes: so whoever agrees needs no other token.
+        Scope(TELEMETRY, "tell what its harness counts of itself", _AGENT, default=True),
         Scope("lab:read", "read its lab’s jobs, without other people’s names", _AGENT),
         Scope("ingest:jobs", "send job records", _SERVICE),
         Scope("ingest:sessions", "send agent sessions", _SERVICE),

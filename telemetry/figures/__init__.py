@@ -14,6 +14,7 @@ from telemetry.figures import (
     missing,
     out_of_memory,
     scheduler,
+    telling,
 )
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit, drill_query
 from telemetry.figures.readings import Readings, readings_of
@@ -35,6 +36,7 @@ FIGURES: dict[str, Figure] = {
         commands,
         extensions,
         gpu,
+        telling,
         missing,
         acceptance,
     )

@@ -29,6 +29,7 @@ class Unit(StrEnum):
     CALLS = "calls"
     KEYS = "keys"
     SESSIONS = "sessions"
+    DOLLARS = "US$"
     FINDINGS = "findings"
     INCIDENTS = "incidents"
 

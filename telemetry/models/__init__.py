@@ -11,6 +11,7 @@ from telemetry.models.activity import (
 from telemetry.models.collectors import BaselineStudy, CollectorReport
 from telemetry.models.gpu import JobGpu, JobGpuUse
 from telemetry.models.gpu_rollups import RollupGpu, RollupGpuDirty
+from telemetry.models.harness import HarnessChoice, HarnessDay, HarnessReading
 from telemetry.models.ingest import (
     IngestBatch,
     IngestGap,
@@ -42,6 +43,9 @@ __all__ = [
     "CollectorReport",
     "DataGeneration",
     "ExperimentLoop",
+    "HarnessChoice",
+    "HarnessDay",
+    "HarnessReading",
     "IngestBatch",
     "IngestGap",
     "IngestPayload",

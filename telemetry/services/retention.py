@@ -14,6 +14,8 @@ from telemetry.models import (
     ActivitySubmission,
     CollectorReport,
     ExperimentLoop,
+    HarnessDay,
+    HarnessReading,
     IngestBatch,
     IngestGap,
     IngestPayload,
@@ -40,8 +42,8 @@ _CHUNK: Final = 50  # a piece of a body is up to a megabyte, and SQLite has one 
 def prune() -> dict[str, int]:
     """Delete quarantined rows, left bodies, readings without a job, gaps and clusters that never were, past their time.
 
-    And what login nodes told: minutes first, then sessions with what they submitted, their daily sums last. Return how
-    many. Counts of batches stay.
+    And what login nodes and harnesses told: minutes first, then sessions with what they submitted, their daily sums
+    last. Return how many. Counts of batches stay.
     """
     now = clock.now()
     ended = (IngestBatch.State.DONE, IngestBatch.State.FAILED)
@@ -68,6 +70,9 @@ def _prune_activity(now: datetime) -> dict[str, int]:
         "experiment_loops": _delete(ExperimentLoop.objects.filter(again__lt=before), _MANY),
         "sessions": _delete(sessions.filter(over__lt=before)),
         "activity_days": _delete(ActivityDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
+        # What harnesses told goes as what collectors told does: readings with minutes, days with days.
+        "harness_readings": _delete(HarnessReading.objects.filter(at__lt=midnight), _MANY),
+        "harness_days": _delete(HarnessDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
     }
 
 
