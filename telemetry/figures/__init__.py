@@ -1,6 +1,17 @@
 """Named figures: what each says, over whom, and the rows behind it. Every page and report takes its numbers here."""
 
-from telemetry.figures import attribution, behaviour, commands, gpu, iteration, load, missing, out_of_memory, scheduler
+from telemetry.figures import (
+    attribution,
+    behaviour,
+    commands,
+    gpu,
+    iteration,
+    load,
+    missing,
+    out_of_memory,
+    places,
+    scheduler,
+)
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit, drill_query
 from telemetry.figures.readings import Readings, readings_of
 
@@ -11,7 +22,7 @@ __all__ = [
 
 FIGURES: dict[str, Figure] = {
     figure.key: figure
-    for part in (load, attribution, behaviour, iteration, out_of_memory, scheduler, commands, gpu, missing)
+    for part in (load, attribution, places, behaviour, iteration, out_of_memory, scheduler, commands, gpu, missing)
     for figure in part.FIGURES
 }
 

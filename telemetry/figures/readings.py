@@ -11,6 +11,7 @@ from telemetry.models import DataGeneration
 from telemetry.selectors import Definition, Scope
 from telemetry.selectors.commands import Commands, commands
 from telemetry.selectors.methods import methods
+from telemetry.selectors.places import Places, places
 from telemetry.selectors.scheduler import Asking, asking
 
 if TYPE_CHECKING:
@@ -80,6 +81,10 @@ class Readings:
     @cached_property
     def methods(self) -> Mapping[str, int]:
         return methods(self.scope)
+
+    @cached_property
+    def places(self) -> Places:
+        return places(self.scope, loads=self.loads)
 
     @cached_property
     def commands(self) -> Commands:
