@@ -1,8 +1,9 @@
 """A little of what the demo's agents do off login nodes: in a job, over SSH, on a host for agents, behind a gateway.
 
-All of it is of people whose agent is at work on a login node too, under the same harness: no job changes hands.
+All of it is of people whose agent is at work on a login node too, under the same harness: no job becomes another's.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -17,14 +18,14 @@ from principals.actors import SYSTEM_ACTOR
 from telemetry import services as telemetry_services
 from telemetry.engine.activity_batches import Batch, Health, MinutePart, Place, SessionPart
 
-# Place, node, how many sessions there, the job that they run in.
+# Place, node ("": the login node that they are on anyway), how many people, the first of the jobs that they run in.
 _ELSEWHERE: Final[Sequence[tuple[Place, str, int, int | None]]] = (
-    ("agent_host", "agents01", 3, None), ("job", "c0042", 1, 812_345), ("ssh", "login02", 2, None),
+    ("agent_host", "agents01", 6, None), ("job", "c0042", 5, 812_345), ("ssh", "", 5, None),
 )  # fmt: skip
 _BEGAN: Final = timedelta(hours=5)
 _LASTED: Final = timedelta(hours=3)
 _MINUTE: Final = timedelta(minutes=1)
-_VISITORS: Final = 3
+_VISITORS: Final = 5
 _USER_AGENTS: Final = {
     "claude-code": "claude-cli/2.1.7 (external, cli)", "codex": "codex_cli_rs/0.55.0", "cursor": "Cursor/1.7.44",
     "copilot": "GitHubCopilotChat/0.26.7", "gemini-cli": "GeminiCLI/0.9.0", "aider": "aider/0.86",
@@ -39,16 +40,18 @@ def tell_all(stage: Stage, facility: Facility, rng: Random) -> None:
     """Record a batch of each place, and import the log of a day of the gateway."""
     began = (stage.now - _BEGAN).replace(second=0, microsecond=0)
     agents = _at_work(facility, began)
-    rng.shuffle(agents)
     for place, host, number, job in _ELSEWHERE:
-        some, agents = agents[:number], agents[number:]
-        if some:
-            batch = _batch(rng, place, host, some, job, began)
+        nodes = defaultdict[str, list[SessionPlan]](list)
+        for plan in rng.sample(agents, min(number, len(agents))):
+            nodes[host or plan.host].append(plan)
+        for node, plans in sorted(nodes.items()):
+            batch = _batch(rng, place, node, plans, job, began)
             telemetry_services.record_activity(actor=SYSTEM_ACTOR, cluster=stage.cluster, batch=batch)
     telemetry_services.refresh_activity(stage.cluster)
+    visitors = rng.sample(agents, min(_VISITORS, len(agents)))
     telemetry_services.import_gateway_log(
-        actor=SYSTEM_ACTOR, cluster=stage.cluster, lines=_log(rng, agents[:_VISITORS], began), kind="ondemand",
-        host="ondemand", name="access.log", asked=telemetry_services.Asked(UTC),
+        actor=SYSTEM_ACTOR, cluster=stage.cluster, lines=_log(rng, visitors, began), kind="ondemand", host="ondemand",
+        name="access.log", asked=telemetry_services.Asked(UTC),
     )  # fmt: skip
 
 
@@ -67,8 +70,8 @@ def _batch(
     ended = began + _LASTED
     ids = [f"{900_000 + number}-{int(began.timestamp()) % 10**8 * 100 + number}" for number in range(len(plans))]
     sessions = [
-        SessionPart(name, "agent", plan.harness, plan.login, began, ended, ended, place, job)
-        for name, plan in zip(ids, plans, strict=True)
+        SessionPart(name, "agent", plan.harness, plan.login, began, ended, ended, place, job + number if job else None)
+        for number, (name, plan) in enumerate(zip(ids, plans, strict=True))
     ]
     minutes: list[MinutePart] = [
         agent_minute(rng, name, began + minute * _MINUTE)

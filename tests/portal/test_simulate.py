@@ -326,7 +326,7 @@ class TestLoaded:
 
     def test_agents_work_at_all_places_and_no_line_of_the_gateway_was_refused(self, loaded: Facility) -> None:
         elsewhere = Counter(AgentSession.objects.exclude(place="login").values_list("place", flat=True))
-        assert elsewhere == {"job": 1, "ssh": 2, "gateway": 3, "agent_host": 3}
+        assert elsewhere == {"job": 5, "ssh": 5, "gateway": 5, "agent_host": 6}
         assert not AgentSession.objects.exclude(place="login").filter(ended=None).exists()
         assert set(GatewayDay.objects.values_list("driver", flat=True)) == {"agent", "human", "unknown"}
         assert not IngestBatch.objects.filter(kind="gateway", rejected_rows__gt=0).exists()
