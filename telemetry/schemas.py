@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 from ninja import Field, Schema
-from pydantic import AwareDatetime, BeforeValidator
+from pydantic import BeforeValidator
 
+from portal.core.moments import Moment
 from telemetry.engine.activity_batches import Place
 
 
@@ -70,8 +71,8 @@ class SessionIn(Schema):
     user: str = Field(max_length=200)
     harness: str | None = Field(default=None, max_length=100)
     kind: Literal["agent", "interactive"] | None = None
-    start: AwareDatetime
-    end: AwareDatetime | None = None
+    start: Moment
+    end: Moment | None = None
     campaign: str = Field(default="", max_length=200)
 
 
@@ -117,7 +118,7 @@ class GpuUseIn(Schema):
     total_memory_bytes: int | None = None
     model: str = Field(default="", max_length=200)
     memory_is_peak: bool = False
-    measured: AwareDatetime
+    measured: Moment
 
 
 class GpuUsesIn(Schema):
@@ -148,9 +149,9 @@ class ActivitySessionIn(Schema):
     kind: Literal["agent", "interactive"]
     harness: str = Field(default="", max_length=100)
     user: str = Field(max_length=200)
-    start: AwareDatetime
-    last: AwareDatetime
-    end: AwareDatetime | None = None
+    start: Moment
+    last: Moment
+    end: Moment | None = None
     place: Place = "login"
     job: int | None = Field(default=None, ge=1, le=2**32 - 1, description="the raw id of the job that it runs in")
 
@@ -160,7 +161,7 @@ class ActivityMinuteIn(Schema):
 
     session: str = Field(default="", max_length=40)
     driver: Literal["agent", "human", "unknown"]
-    minute: AwareDatetime
+    minute: Moment
     counts: dict[str, int] = Field(description="how often each of the portal's measures was counted, from 1 on")
     place: Place = Field(default="login", description="of a node's total; a session has its own")
 
@@ -169,15 +170,15 @@ class ActivitySubmissionIn(Schema):
     """An sbatch, srun or salloc that a session started."""
 
     session: str = Field(max_length=40)
-    at: AwareDatetime
+    at: Moment
 
 
 class PollingLoopIn(Schema):
     """The same query, again and again from one place; `period_s` is the median between two."""
 
     session: str = Field(max_length=40)
-    first: AwareDatetime
-    last: AwareDatetime
+    first: Moment
+    last: Moment
     queries: int
     period_s: float
 
@@ -186,8 +187,8 @@ class ExperimentLoopIn(Schema):
     """A submission and the next one of the session, with a look or an edit in between."""
 
     session: str = Field(max_length=40)
-    submitted: AwareDatetime
-    again: AwareDatetime
+    submitted: Moment
+    again: Moment
 
 
 class CollectorHealthIn(Schema):
@@ -214,8 +215,8 @@ class ActivityIn(Schema):
     collector: str = Field(pattern=r"^[0-9A-Za-z.+_-]{1,32}$", description="its version")
     mode: Literal["events", "walk", "records"]
     study: str = Field(default="", pattern=r"^[a-z0-9-]{0,64}$", description="the baseline study it was told of")
-    since: AwareDatetime = Field(alias="from")
-    until: AwareDatetime = Field(alias="to")
+    since: Moment = Field(alias="from")
+    until: Moment = Field(alias="to")
     sessions: list[ActivitySessionIn] = Field(default=[], max_length=10_000)
     minutes: list[ActivityMinuteIn] = Field(default=[], max_length=20_000)
     submissions: list[ActivitySubmissionIn] = Field(default=[], max_length=20_000)

@@ -55,6 +55,15 @@ def read_signatures(tables: Mapping[str, Mapping[str, str]]) -> tuple[Signature,
     )
 
 
+def markers_of(known: Sequence[Signature]) -> tuple[tuple[str, str], ...]:
+    """Return the variables that tell of a harness, each with its slug; the first signature that has one counts."""
+    found: dict[str, str] = {}
+    for each in known:
+        for name in sorted(each.markers):
+            found.setdefault(name, each.slug)
+    return tuple(found.items())
+
+
 class Recogniser:
     """Recognise the harnesses of some signatures; the first that fits counts. Make it once, use it often."""
 

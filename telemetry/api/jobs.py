@@ -7,9 +7,9 @@ from typing import Annotated
 from django.db.models import Q
 from django.http import HttpRequest
 from ninja import Query, Router
-from pydantic import AwareDatetime
 
 from portal.core.errors import Invalid, NotFound
+from portal.core.moments import Moment
 from portal.core.paging import cut_page
 from portal.core.problems import answers
 from principals.actors import Actor
@@ -28,7 +28,7 @@ _CURSOR = re.compile(r"(\d{1,12})\.(\d{1,18})\Z", re.ASCII)
 def list_jobs(
     request: HttpRequest,
     state: Annotated[str, Query(max_length=16)] = "",
-    since: AwareDatetime | None = None,
+    since: Moment | None = None,
     campaign: Annotated[str, Query(max_length=100)] = "",
     after: Annotated[str, Query(max_length=40)] = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,

@@ -12,6 +12,7 @@ ALL: Final = "commands"
 CATEGORY: Final = "category:"
 TOOL: Final = "tool:"
 FETCH: Final = "fetch:"
+CONNECTION: Final = "ssh_connection"  # no command: a session of SSH without a terminal began
 
 _TRAITS: Final = (
     traits.QUERY, traits.SUBMISSION, traits.CANCEL, traits.TREE_WALK, traits.RECURSIVE_SEARCH, traits.EDIT,
@@ -27,6 +28,7 @@ def _measures() -> Iterator[str]:
     yield from (TOOL + name for name in dict.fromkeys(known.tools.values()))
     yield from _TRAITS
     yield from (FETCH + kind for kind in _FETCHES)
+    yield CONNECTION
 
 
 MEASURES: Final = tuple(_measures())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from telemetry.engine.activity import ALL, CATEGORY, MEASURES
+from telemetry.engine.activity import ALL, CATEGORY, CONNECTION, MEASURES
 
 Driver: TypeAlias = Literal["agent", "human", "unknown"]
 SessionKind: TypeAlias = Literal["agent", "interactive"]
@@ -160,10 +160,11 @@ def _find_count_fault(counts: Mapping[str, int]) -> str:
         return "measure_unknown"
     if not all(1 <= number <= LARGEST_COUNT for number in counts.values()):
         return "count_out_of_range"
-    # Each command counts once as such, in one category, and at most once for anything else.
+    # Each command counts once as such, in one category, and at most once for anything else. Connections are none.
     commands = counts.get(ALL, 0)
     categories = sum(number for name, number in counts.items() if name.startswith(CATEGORY))
-    return "" if max(categories, *counts.values()) <= commands else "counts_contradict"
+    most = max((number for name, number in counts.items() if name != CONNECTION), default=0)
+    return "" if max(categories, most) <= commands else "counts_contradict"
 
 
 def find_submission_fault(part: SubmissionPart, batch: Batch, now: datetime) -> str:

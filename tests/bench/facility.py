@@ -1,26 +1,33 @@
 """How fast a whole facility's log comes into PostgreSQL: `make bench-facility [ROWS=] [FILE=]` prints JSON lines.
 
 One run, one server of its own in a temporary folder: first the bare `COPY` of the same file into a table of one text
-column without an index, then our ingest: attributed, indexed, and after it the rollups.
+column without an index, then our ingest: attributed, indexed, and after it the rollups. On top of it comes what five
+minutes bring, at the head of the log and in its middle.
 """
 
 import argparse
+import io
 import json
 import os
 import platform
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from tests.support.services import postgres
-from tests.telemetry.engine.sacct_texts import many_rows
+from tests.telemetry.engine.sacct_texts import MINUTES, five_minutes_rows, many_rows
 
 ROWS = 500_000
 GOAL_RATIO = {7_000_000: 4.0, 0: 7.0}  # by size: a small bare COPY is disproportionately fast
 GOAL_PEAK_MB = 500
+ROUNDS = 5
+INCREMENT = 1000  # jobs of five minutes
+GOAL_INCREMENT_S = {"head": 1.0, "middle": 5.0}
 USERS = 1611  # as many as the measured cluster had
 PARTITIONS = ("shared", "gpu", "test", "bigmem", "gpu_test", "serial_requeue")
 
@@ -55,6 +62,7 @@ def main() -> int:
             | result
             | {"copy_seconds": round(copied, 2), "ratio_to_copy": round(ratio, 1)}
             | {"goal_met": ratio <= goal and result["peak_mb"] < GOAL_PEAK_MB}
+            | {"increments_met": all(result[f"{name}_s"] < goal for name, goal in GOAL_INCREMENT_S.items())}
         )
     )
     return 0
@@ -116,8 +124,30 @@ def _child(path: Path) -> int:
         "seconds": round(seconds, 1), "ingest_seconds": round(at[0] - start, 1),
         "ingest_peak_mb": peaks[0], "peak_mb": _peak_mb(),
     }  # fmt: skip
+    rollups.catch_up = catch_up
+    for name, minute in (("head", MINUTES - 5), ("middle", MINUTES // 2)):
+        result[f"{name}_s"] = _median_increment_s(cluster, name, minute, result["rows"])
     print(json.dumps(result))  # noqa: T201
     return 0
+
+
+def _median_increment_s(cluster: Any, name: str, minute: int, rows: int) -> float:
+    """Take what five minutes bring, some times, each time other jobs; return how long one took with its rollups."""
+    from principals.actors import SYSTEM_ACTOR
+    from telemetry import services
+
+    spent = []
+    for turn in range(ROUNDS):
+        first = 2 * rows + INCREMENT * (turn + ROUNDS * (name == "head"))
+        lines = five_minutes_rows(
+            INCREMENT, first=first, minute=minute, seed=first, users=USERS, partitions=PARTITIONS
+        )  # fmt: skip
+        stream = io.BytesIO(b"".join(lines))
+        start = time.perf_counter()
+        batch = services.ingest_file(actor=SYSTEM_ACTOR, cluster=cluster, stream=stream, format="sacct")
+        spent.append(time.perf_counter() - start)
+        assert batch.created_rows == INCREMENT
+    return round(statistics.median(spent), 2)
 
 
 def _peak_mb() -> int:

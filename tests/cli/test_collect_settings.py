@@ -42,7 +42,8 @@ def test_an_interval_may_be_a_whole_number_or_not(tmp_path: Path) -> None:
         ('portal = "https://[x"\ncluster = "a"', "portal_address"),
         (f'{GOOD}host = "a b"', "host_name"), (f'{GOOD}study = "a\\nb"', "study_name"),
         (f"{GOOD}polling_interval_s = 0", "polling_interval"), (f'{GOOD}user = "root"', "user_name"),
-        (f'{GOOD}spool = "var/spool"', "relative_path"),
+        (f'{GOOD}spool = "var/spool"', "relative_path"), (f'{GOOD}place = "gateway"', "place_name"),
+        (f"{GOOD}environment = 1", "wrong_kind"), (f'{GOOD}environment = "true"', "wrong_kind"),
     ],
 )  # fmt: skip
 def test_a_fault_has_a_code_and_a_remedy(tmp_path: Path, text: str, code: str) -> None:
@@ -75,11 +76,21 @@ def test_a_site_s_ways_to_recognise_a_harness_come_before_ours(tmp_path: Path) -
     assert [recogniser.recognise([name]) for name in names] == ["codex", "codex", "claude-code", ""]
 
 
+def test_variables_are_looked_for_where_the_site_says_so_and_its_own_come_first(tmp_path: Path) -> None:
+    text = '[recognise.codex]\nmarkers = "OURSITE_CODEX CLAUDECODE"\n'
+    assert harnesses(tmp_path, text).markers == ()
+    found = settings(tmp_path, f'{GOOD}environment = true\nharnesses = "{tmp_path}/harnesses.toml"').markers
+    assert found[:2] == (("CLAUDECODE", "codex"), ("OURSITE_CODEX", "codex"))
+    assert dict(found)["CURSOR_AGENT"] == "cursor" and len(dict(found)) == len(found)
+    assert settings(tmp_path, f"{GOOD}environment = true").markers[0][1] == "claude-code"
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
         ("", "no_harness"), ("[recognise.ours]", "unknown_harness"), ('[recognise.amp]\nprogram = "x"', "bad_harness"),
         ("[recognise.amp]\nexecutables = 1", "bad_harness"), ('[recognise]\namp = "x"', "bad_harness"),
+        ('[recognise.amp]\nmarkers = "A=1"', "bad_marker"),
     ],
 )  # fmt: skip
 def test_a_table_of_harnesses_that_makes_no_sense_is_told(tmp_path: Path, text: str, code: str) -> None:

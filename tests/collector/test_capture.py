@@ -14,7 +14,7 @@ from telemetry.engine.collector.frames import Decoder
 from telemetry.engine.collector.watch import Watch
 from tests.collector.trees import AGENT, HUMAN, Started, Trees, wait_for
 
-COMMANDS = 1000
+COMMANDS = 500  # in each of the two trees
 COMMANDS_WALKED = 300
 LONG_MS = 5.0
 

@@ -57,6 +57,6 @@ def test_the_report_stands_alone(
     assert page.evaluate("document.documentElement.scrollWidth") == width
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run()")["violations"]
+    found = page.evaluate("axe.run({resultTypes: ['violations']}).then((all) => all.violations)")
     assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found] == []
     context.close()

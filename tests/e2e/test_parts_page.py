@@ -41,7 +41,7 @@ def test_axe_finds_nothing(browser, address, width, theme):
     page, _ = opened(browser, address, width, theme, bypass_csp=True)
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     page.add_script_tag(path=AXE)
-    found = page.evaluate("axe.run()")["violations"]
+    found = page.evaluate("axe.run({resultTypes: ['violations']}).then((all) => all.violations)")
     assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found] == []
     page.context.close()
 

@@ -92,8 +92,8 @@ def test_a_change_while_it_is_added_up_leaves_a_mark(cast: Cast, monkeypatch: py
     record(cast.cluster, sessions=[agent_session()], minutes=[counted(ago=9)])
     plain = days._add_up
 
-    def meanwhile(mark: ActivityDirty) -> list[ActivityDay]:
-        rows = plain(mark)
+    def meanwhile(*given: Any) -> list[ActivityDay]:
+        rows = plain(*given)
         record(cast.cluster, sessions=[agent_session()], minutes=[counted(ago=8)])
         return rows
 
@@ -121,6 +121,25 @@ def test_a_day_whose_minutes_are_partly_gone_keeps_its_sums(cast: Cast):
     with clock.at(clock.now() + timedelta(days=7)):
         services.refresh_activity()
     assert sums() == kept and not ActivityDirty.objects.exists()
+
+
+def test_the_sums_of_a_session_that_is_gone_stay(cast: Cast):
+    record(cast.cluster, sessions=[agent_session(), agent_session(id="900-1")], minutes=[counted(), counted("900-1")])
+    services.refresh_activity()
+    AgentSession.objects.get(process__endswith="/900-1").delete()
+    record(cast.cluster, sessions=[agent_session()], minutes=[counted(ago=8)])
+    assert services.refresh_activity() == 1
+    found = ActivityDay.objects.order_by("session__process").values_list("session__process", "minutes")
+    assert sorted(found, key=str) == [(AgentSession.objects.get().process, 2), (None, 1)]
+
+
+def test_many_login_names_are_added_up_together(cast: Cast, django_assert_max_num_queries: Any):
+    names = [f"many{number}" for number in range(30)]
+    sessions = [agent_session(id=f"{100 + at}-1", user=name, harness="codex") for at, name in enumerate(names)]
+    record(cast.cluster, sessions=sessions, minutes=[counted(each["id"]) for each in sessions])
+    with django_assert_max_num_queries(40):
+        assert services.refresh_activity() == 30
+    assert ActivityDay.objects.count() == 30
 
 
 def test_a_day_that_is_added_up_begins_a_new_generation(cast: Cast):

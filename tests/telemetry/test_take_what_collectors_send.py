@@ -19,6 +19,7 @@ from telemetry.models import ActivityMinute, ActivitySubmission, ExperimentLoop,
 from tests import factories
 from tests.conftest import Api, Cast
 from tests.telemetry.engine.collector.node import BOOT_S, TTY, Node
+from tests.telemetry.engine.collector.test_places import connect, run
 
 pytestmark = pytest.mark.django_db
 STUDY = "spring-2027"
@@ -84,6 +85,23 @@ def test_by_default(cast: Cast, service_api: Api) -> None:
         1,
     )
     assert {each.driver for each in ActivityMinute.objects.filter(session=None)} == {"human", "unknown"}
+
+
+def test_where_it_was_done(cast: Cast, service_api: Api) -> None:
+    node = Node(markers=("codex",))
+    run(node, run(node, run(node, 1, "bash", "slurm_script", job=7), "claude"), "ls")
+    run(node, connect(node, "bash", "-c", "ls", marker=1), "ls")
+    run(node, connect(node, "bash", "-c", "cd"), "ls")
+    connect(node, "bash", "-c", "cd")
+    run(node, 1, "cron-job")
+    [batch] = batches_of(node)
+    told = send(service_api, batch)
+    assert told["rejected"] == []
+    sessions = AgentSession.objects.values_list("harness", "place", "raw_job_id")
+    assert set(sessions) == {("claude-code", "job", 7), ("codex", "ssh", None)}
+    node_minutes = {each.place: each.counts for each in ActivityMinute.objects.filter(session=None)}
+    assert (node_minutes["ssh"]["ssh_connection"], node_minutes["ssh"]["commands"]) == (2, 1)
+    assert node_minutes.keys() == {"login", "job", "ssh"}
 
 
 def test_in_a_study(cast: Cast, service_api: Api) -> None:

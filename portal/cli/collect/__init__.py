@@ -1,4 +1,4 @@
-"""`gatehouse collect`: what agents do on a login node, as counts; for `deploy/systemd/gatehouse-collect.service`."""
+"""`gatehouse collect`: what agents do on a node, as counts; for `deploy/systemd/gatehouse-collect.service`."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ DEFAULT_CONFIG = "/etc/gatehouse/collect.toml"
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the subcommand."""
     parser = commands.add_parser(
-        "collect", help="count what agents do on this login node, and send the counts",
+        "collect", help="count what agents do on this node, and send the counts",
         description="Watch the processes of this node and send the portal what agents do here: sessions, and counts a "
         "minute. Command lines are read, counted and forgotten here.",
     )  # fmt: skip
@@ -19,6 +19,9 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     parser.add_argument("--seconds", type=_seconds, metavar="N", help="end after so long (with --dry-run: 60)")
     parser.add_argument(
         "--walk", action="store_true", help="walk /proc 5 times a second, also where the kernel tells what starts"
+    )
+    parser.add_argument(
+        "--in-job", action="store_true", help="in a Slurm job: walk /proc for that job's processes alone, end with it"
     )
     parser.set_defaults(run=run)
 

@@ -10,11 +10,13 @@ from urllib.parse import urlsplit
 
 from portal.cli.files import Unusable
 from principals.engine.harnesses import known_harnesses
-from principals.engine.recognition import Signature, read_signatures, signatures
+from principals.engine.recognition import Signature, markers_of, read_signatures, signatures
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _STUDY = re.compile(r"[a-z0-9-]{1,64}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_PLACES = frozenset({"login", "job", "agent_host"})
 _TABLE_KEYS = frozenset({"executables", "packages", "folders", "passing", "markers"})
 
 
@@ -33,6 +35,13 @@ class Config:
     polling_interval_s: float = 30
     study: str = ""
     harnesses: str = ""
+    place: str = "login"
+    environment: bool = False
+
+    @property
+    def markers(self) -> tuple[tuple[str, str], ...]:
+        """Return the variables to look for in environments, each with its harness. Errors: `Unusable`."""
+        return markers_of(self.signatures() or signatures()) if self.environment else ()
 
     def signatures(self) -> tuple[Signature, ...] | None:
         """Return how harnesses are recognised, the site's ways before ours; None for ours alone. Errors: `Unusable`."""
@@ -46,8 +55,9 @@ def read(path: Path) -> Config:
     for name, value in data.items():
         if name not in known:
             raise Unusable(f"{path}: there is no setting {name!r} [unknown_setting]\nThere are: {', '.join(known)}.")
-        wanted = (int, float) if name == "polling_interval_s" else type(known[name].default)
-        if not isinstance(value, wanted) or isinstance(value, bool):
+        default = known[name].default
+        wanted = (int, float) if name == "polling_interval_s" else type(default)
+        if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(default, bool):
             raise Unusable(f"{path}: {name} is of the wrong kind [wrong_kind]\nWrite it as in {_example(name)}.")
     config = Config(**data)
     for test, told in _TESTS:
@@ -58,7 +68,7 @@ def read(path: Path) -> Config:
 
 def _example(name: str) -> str:
     default = next(each.default for each in fields(Config) if each.name == name)
-    return f'{name} = "{default or "text"}"' if isinstance(default, str) else f"{name} = {default}"
+    return f'{name} = "{default or "text"}"' if isinstance(default, str) else f"{name} = {default}".lower()
 
 
 def _toml(path: Path) -> dict[str, Any]:
@@ -89,6 +99,11 @@ def _signatures_of(path: Path) -> tuple[Signature, ...]:
             raise Unusable(
                 f"{path}: [recognise.{slug}] holds something else than {', '.join(sorted(_TABLE_KEYS))} [bad_harness]\n"
                 'Give each as one text, words parted by spaces: executables = "our-agent".'
+            )
+        if not all(_VARIABLE.fullmatch(name) for name in table.get("markers", "").split()):
+            raise Unusable(
+                f"{path}: [recognise.{slug}] has a marker that is no variable's name [bad_marker]\n"
+                'Give names alone, without values: markers = "OUR_AGENT".'
             )
     return read_signatures(tables)
 
@@ -139,6 +154,11 @@ _TESTS: tuple[tuple[Callable[[Config], bool], str], ...] = (
     (
         lambda it: bool(_NAME.fullmatch(it.user)) and it.user != "root",
         'user is nobody to run as [user_name]\nName an account without rights: user = "gatehouse".',
+    ),
+    (
+        lambda it: it.place in _PLACES,
+        'place is none that a node can be [place_name]\nGive "login", "job" for a compute node, or "agent_host" where '
+        "agents alone work; jobs, and what comes by SSH, are told from it by themselves.",
     ),
     (
         _are_paths,

@@ -7,6 +7,7 @@ import pwd
 import resource
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,15 +25,18 @@ _NO_NEW_PRIVILEGES, _AMBIENT, _CLEAR_ALL = 38, 47, 4  # prctl(2)
 _CAPABILITIES_V3 = 0x2008_0522  # capget(2)
 
 
-def start_helper(*, walk: bool, kill_file: str) -> "tuple[subprocess.Popen[bytes], int]":
+def start_helper(
+    *, walk: bool, kill_file: str, markers: Sequence[str] = (), only: str = ""
+) -> "tuple[subprocess.Popen[bytes], int]":
     """Start the helper with the rights that we still have; return it and the end of the pipe to read from.
 
-    It is a fresh interpreter that loads nothing but its own few files, with an empty environment.
+    It is a fresh interpreter that loads nothing but its own few files, with an empty environment. `markers` and `only`
+    are as `helper.main` takes them.
     """
     reading, writing = os.pipe()
     with suppress(PermissionError):  # the account holds many pipes: the smaller one does too
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    arguments = [str(_ROOT), str(writing), "walk" if walk else "events", kill_file]
+    arguments = [str(_ROOT), str(writing), "walk" if walk else "events", kill_file, " ".join(markers), only]
     helper = subprocess.Popen(
         [sys.executable, "-I", "-S", "-B", "-c", _HELPER, *arguments],
         pass_fds=[writing], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from portal.cli import client
-from portal.cli.collect import DEFAULT_CONFIG
+from portal.cli.collect import DEFAULT_CONFIG, in_job
 from portal.cli.collect.config import Config, read
 from portal.cli.collect.privileges import account, give_up, start_helper
 from portal.cli.collect.sending import Sender, poster
@@ -30,6 +30,7 @@ from telemetry.engine.collector.batches import Batch
 from telemetry.engine.collector.facts import Ending, Fact, Told
 from telemetry.engine.collector.frames import BrokenFrame, Decoder
 from telemetry.engine.collector.helper import is_there, peak_memory
+from telemetry.engine.collector.processes import Where
 from telemetry.engine.collector.watch import Watch
 
 MINUTE_S = 60
@@ -45,6 +46,8 @@ _BEGUN = {
     "events": "Collecting: the kernel tells what starts.",
     "walk": "Collecting: /proc is looked at 5 times a second; short commands are missed.",
 }
+_BEGUN_IN_JOB = "Collecting: /proc is looked at 5 times a second for this job alone; short commands are missed."
+_ENVIRONMENTS = " Environments of sessions' first processes are looked into for the names of agents' variables."
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 Put = Callable[[Batch], None]
@@ -53,7 +56,10 @@ Put = Callable[[Batch], None]
 def collect(options: argparse.Namespace) -> int:
     """Run as the options say; 0, or 1 where the helper failed. Errors: `Unusable`."""
     config = _config(options)
-    signatures = config.signatures()
+    job = in_job.find(os.environ) if options.in_job else None
+    if job:
+        config = in_job.keep_apart(config, job)
+    signatures, markers = config.signatures(), config.markers
     user = account(config.user) if os.geteuid() == 0 else None
     token = "" if options.dry_run else _token(Path(config.token_file))
     kill_file = "" if options.dry_run else config.kill_file
@@ -61,22 +67,34 @@ def collect(options: argparse.Namespace) -> int:
         print(f"{kill_file} is there: nothing is collected.", file=sys.stderr)
         return 0
     client.load()
-    helper, pipe = start_helper(walk=options.walk, kill_file=kill_file)
+    helper, pipe = start_helper(
+        walk=options.walk or bool(job), kill_file=kill_file, markers=[name for name, _ in markers],
+        only=job.only if job else "",
+    )  # fmt: skip
     try:
         give_up(user)
         watch = Watch(
             began_s=time.time(), boot_s=time.time() - time.clock_gettime(time.CLOCK_BOOTTIME),
             ticks_s=os.sysconf("SC_CLK_TCK"), key=os.urandom(32), apart_s=config.polling_interval_s,
             with_people=bool(config.study), harnesses=signatures,
+            base=_base(config, job), markers=[slug for _, slug in markers],
+            jobs_alone=config.place == "job" and job is None,
         )  # fmt: skip
         if options.dry_run:
-            run = Run(config, watch, lambda batch: _print(batch, as_json=options.json))
+            run = Run(config, watch, lambda batch: _print(batch, as_json=options.json), job=job)
             return run.follow(pipe, options.seconds or DRY_RUN_S)
-        return _spool_and_send(config, watch, token, pipe, options.seconds)
+        return _spool_and_send(config, watch, token, pipe, options.seconds, job)
     finally:
         os.close(pipe)  # with that the helper ends
         with suppress(subprocess.TimeoutExpired):
             helper.wait(LAST_WORDS_S)
+
+
+def _base(config: Config, job: in_job.Job | None) -> Where:
+    """Return where all is of which nothing else is known: on a compute node what is in no job is as on a login node."""
+    if job:
+        return Where("job", job.id)
+    return Where("agent_host") if config.place == "agent_host" else Where()
 
 
 def _config(options: argparse.Namespace) -> Config:
@@ -97,9 +115,15 @@ def _token(path: Path) -> str:
         raise Unusable(f"{error} [bad_token]\n{remedy}") from None
 
 
-def _spool_and_send(config: Config, watch: Watch, token: str, pipe: int, seconds: float | None) -> int:
+def _spool_and_send(
+    config: Config, watch: Watch, token: str, pipe: int, seconds: float | None, job: in_job.Job | None
+) -> int:
+    if job:
+        in_job.make_spool(Path(config.spool))
     spool = Spool(Path(config.spool), limit_bytes=config.spool_mb << 20, token=token)
     spool.open()
+    if job:
+        in_job.take_over(Path(config.spool))
     sender = Sender(spool, poster(config.portal.rstrip("/"), token))
     sender.start()
 
@@ -112,9 +136,11 @@ def _spool_and_send(config: Config, watch: Watch, token: str, pipe: int, seconds
             print(f"A batch could not be written to {config.spool}: {error.strerror}", file=sys.stderr, flush=True)
 
     try:
-        return Run(config, watch, put, lost=spool.take_lost).follow(pipe, seconds)
+        return Run(config, watch, put, lost=spool.take_lost, job=job).follow(pipe, seconds)
     finally:
         sender.finish(LAST_WORDS_S)
+        if job:
+            in_job.clear_spool(Path(config.spool))
 
 
 def _print(batch: Batch, *, as_json: bool) -> None:
@@ -125,16 +151,20 @@ def _print(batch: Batch, *, as_json: bool) -> None:
 class Run:
     """From facts to batches, a minute at a time. `lost` tells of events in batches that will not arrive."""
 
-    def __init__(self, config: Config, watch: Watch, put: Put, *, lost: Callable[[], int] = lambda: 0) -> None:
-        self._watch, self._put, self._lost = watch, put, lost
+    def __init__(
+        self, config: Config, watch: Watch, put: Put, *, lost: Callable[[], int] = lambda: 0,
+        job: in_job.Job | None = None,
+    ) -> None:  # fmt: skip
+        self._watch, self._put, self._lost, self._job = watch, put, lost, job
         self._sender = batches.Sender(
             config.cluster, config.host or socket.gethostname().partition(".")[0],
             _BOOT_ID.read_text(encoding="utf-8").strip(), str(uuid.uuid4()), _version(), config.study,
         )  # fmt: skip
+        self._environments = _ENVIRONMENTS if config.environment else ""
         self._logins: dict[int, str] = {}
         self._closed_s = _minute(time.time())
         self._cpu_s = 0.0
-        self._is_stopped = self._has_begun = False
+        self._is_stopped = self._has_begun = self._is_alone = False
         self._ends_s: float | None = None
 
     def follow(self, pipe: int, seconds: float | None) -> int:
@@ -182,7 +212,8 @@ class Run:
             self._watch.take(fact)
             if isinstance(fact, Told) and not self._has_begun:
                 self._has_begun = True
-                print(_BEGUN[fact.mode], file=sys.stderr, flush=True)
+                told = _BEGUN_IN_JOB if self._job else _BEGUN[fact.mode]
+                print(f"{told}{self._environments}", file=sys.stderr, flush=True)
         return True
 
     def _close(self, upto_s: float, now_s: float) -> None:
@@ -199,6 +230,10 @@ class Run:
             new_id=lambda: str(uuid.uuid4()),
         ):  # fmt: skip
             self._put(batch)
+        # A job's processes are all gone and nobody told us; between two steps of one there may be none for a while.
+        was_alone, self._is_alone = self._is_alone, parts.health.processes <= in_job.OWN_PROCESSES
+        if self._job and self._job.is_ours and was_alone and self._is_alone:
+            self._is_stopped = True
 
     def _login(self, uid: int) -> str:
         """Return a person's login name, or the number where there is none."""

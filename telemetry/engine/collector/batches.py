@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from telemetry.engine.collector.processes import Place
 from telemetry.engine.collector.sessions import id_of
 from telemetry.engine.collector.watch import Health, Parts
 
@@ -64,12 +65,16 @@ def _lists(parts: Parts, login: Callable[[int], str]) -> dict[str, list[dict[str
             {
                 "id": id_of(each.root), "kind": each.kind, "harness": each.harness, "user": login(each.uid),
                 "start": iso(each.start_s), "last": iso(each.last_s),
-                "end": None if each.end_s is None else iso(each.end_s),
+                "end": None if each.end_s is None else iso(each.end_s), **_place(each.where.place),
+                **({"job": each.where.job} if each.where.job else {}),
             }
             for each in parts.sessions
         ],
         "minutes": [
-            {"session": each.session, "driver": each.driver, "minute": iso(each.minute_s), "counts": each.counts}
+            {
+                "session": each.session, "driver": each.driver, "minute": iso(each.minute_s), "counts": each.counts,
+                **({} if each.session else _place(each.place)),
+            }
             for each in parts.minutes
         ],
         "submissions": [{"session": each.session, "at": iso(each.at_s)} for each in parts.submissions],
@@ -85,6 +90,10 @@ def _lists(parts: Parts, login: Callable[[int], str]) -> dict[str, list[dict[str
             for each in parts.loops
         ],
     }  # fmt: skip
+
+
+def _place(place: Place) -> dict[str, str]:
+    return {} if place == "login" else {"place": place}
 
 
 def _health(health: Health) -> dict[str, float]:

@@ -6,6 +6,8 @@ Times are nanoseconds since 1970; starts of processes are clock ticks since boot
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from telemetry.engine.collector.origins import NOT_ASKED
+
 MOST_WORDS: Final = 256  # of a command line; what stands behind does not change what it is
 _DELETED: Final = " (deleted)"  # proc_pid_exe(5): a program that was replaced while it runs
 
@@ -20,7 +22,11 @@ class Key(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A process as `/proc` shows it. `tty`: the device's number, 0 without."""
+    """A process as `/proc` shows it. `tty`: the device's number, 0 without.
+
+    Of those that lead others also `job`, as `origins` tells it, and `marker`: the place of the first agent's variable
+    that it has, 0 for none.
+    """
 
     key: Key
     parent: int
@@ -28,6 +34,8 @@ class Seen(NamedTuple):
     tty: int
     argv: Sequence[str]
     exe: str
+    job: int = NOT_ASKED
+    marker: int = 0
 
 
 class Sighting(NamedTuple):
@@ -42,13 +50,15 @@ class Sighting(NamedTuple):
     name: bytes
     exe: bytes
     argv: bytes
+    job: int = NOT_ASKED
+    marker: int = 0
 
     def seen(self) -> Seen:
         """Return it with its words as text; bytes that are none become U+FFFD."""
         words = self.argv.removesuffix(b"\0").split(b"\0", MOST_WORDS)[:MOST_WORDS] if self.argv else []
         argv = tuple(word.decode(errors="replace") for word in words)
         exe = self.exe.decode(errors="replace").removesuffix(_DELETED)
-        return Seen(Key(self.pid, self.start), self.parent, self.uid, self.tty, argv, exe)
+        return Seen(Key(self.pid, self.start), self.parent, self.uid, self.tty, argv, exe, self.job, self.marker)
 
 
 class Forked(NamedTuple):

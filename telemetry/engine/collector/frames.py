@@ -9,6 +9,7 @@ from typing import Final
 
 from telemetry.engine.collector import facts
 from telemetry.engine.collector.facts import Executed, Exited, Fact, Forked, Key, Sighting, Snapshot, Told
+from telemetry.engine.collector.origins import LARGEST_JOB, UNTOLD
 
 LONGEST: Final = 65_536  # of a frame: 32 KiB of words, a path of 4 KiB, and some numbers
 MOST_SIGHTINGS: Final = 200_000  # of a snapshot
@@ -21,7 +22,7 @@ _WHOLE_FORK: Final = struct.Struct("=IBQIIQ")
 _WHOLE_EXIT: Final = struct.Struct("=IBQI")
 _SNAPSHOT: Final = struct.Struct("=Q")
 _TOLD: Final = struct.Struct("=?QQQQQQQ")
-_SIGHTING: Final = struct.Struct("=IQIqq?HHI")
+_SIGHTING: Final = struct.Struct("=IQIqq?qHHHI")
 _FORKED, _EXECUTED, _EXITED, _SIGHTED, _TAKEN, _SAID, _ENDING = range(1, 8)
 
 
@@ -62,7 +63,7 @@ def _frame(kind: int, body: bytes) -> bytes:
 
 def _sighting(it: Sighting) -> bytes:
     lengths = len(it.name), len(it.exe), len(it.argv)
-    return _SIGHTING.pack(*it[:6], *lengths) + it.name + it.exe + it.argv
+    return _SIGHTING.pack(*it[:6], it.job, it.marker, *lengths) + it.name + it.exe + it.argv
 
 
 class Decoder:
@@ -122,9 +123,12 @@ class Decoder:
 
 
 def _seen(body: bytes) -> Sighting:
-    pid, start, parent, uid, tty, ended, name, exe, argv = _SIGHTING.unpack_from(body)
+    pid, start, parent, uid, tty, ended, job, marker, name, exe, argv = _SIGHTING.unpack_from(body)
     at = _SIGHTING.size
     if at + name + exe + argv != len(body):
         raise BrokenFrame("a sighting that is cut short")
+    if not UNTOLD <= job <= LARGEST_JOB:
+        raise BrokenFrame("a job that there cannot be")
     ends = at + name, at + name + exe
-    return Sighting(pid, start, parent, uid, tty, ended, body[at : ends[0]], body[ends[0] : ends[1]], body[ends[1] :])
+    texts = body[at : ends[0]], body[ends[0] : ends[1]], body[ends[1] :]
+    return Sighting(pid, start, parent, uid, tty, ended, *texts, job, marker)

@@ -22,7 +22,8 @@ from typing import Final, NamedTuple
 from telemetry.engine.collector.connector import ProcessEvent, drops, open_connector, parse
 from telemetry.engine.collector.facts import Ending, Executed, Fact, Mode, Told
 from telemetry.engine.collector.frames import encode, exited, forked
-from telemetry.engine.collector.proc import Proc
+from telemetry.engine.collector.origins import job_of
+from telemetry.engine.collector.proc import Only, Proc
 from telemetry.engine.collector.walking import A_SECOND, Walker
 
 EXECS_A_SECOND: Final = 4_000  # are looked at; of those beyond one in `ONE_IN`
@@ -126,9 +127,9 @@ class Connectors(NamedTuple):
 class Helper:
     """One run: facts of either mode, what it says of itself, and snapshots in between."""
 
-    def __init__(self, pipe: Pipe, kill_file: Path | None) -> None:
+    def __init__(self, pipe: Pipe, kill_file: Path | None, proc: Proc) -> None:
         self._pipe, self._kill_file = pipe, kill_file
-        self._proc, self._clock, self._budget, self._order = Proc(), Clock(), Budget(), Order()
+        self._proc, self._clock, self._budget, self._order = proc, Clock(), Budget(), Order()
         self._walker = Walker(self._proc)
         self._events = self._execs = self._left_out = self._lost = self._lost_before = 0
         self._looked_s = self._said_s = self._flushed_s = self._measured_s = 0.0
@@ -243,6 +244,14 @@ def peak_memory() -> int:
     return 0
 
 
+def _only(text: str) -> Only:
+    uid, job = map(int, text.split(":"))
+    own = 0
+    with suppress(OSError):
+        own = job_of(Path("/proc/self/cgroup").read_bytes())
+    return Only(uid, job, own == job)
+
+
 def connect() -> Connectors | None:
     """Open the kernel's events; None where they are not allowed, or do not come, as in containers."""
     with ExitStack() as stack:
@@ -278,11 +287,15 @@ def _hears(connector: socket.socket) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run: the pipe's number, `events` or `walk`, and the kill file or ""."""
-    fd, mode, kill_file = arguments
+    """Run: the pipe's number, `events` or `walk`, the kill file or "", names of variables to look for with a blank
+    between, and UID:JOB where nothing else is to be looked at."""
+    fd, mode, kill_file, markers, only = arguments
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who reads the pipe decides; we end with it
+    if only:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a job that ends tells all of its processes
     gc.disable()  # facts make no circles
-    helper = Helper(Pipe(int(fd)), Path(kill_file) if kill_file else None)
+    proc = Proc(markers=[name.encode() for name in markers.split()], only=_only(only) if only else None)
+    helper = Helper(Pipe(int(fd)), Path(kill_file) if kill_file else None, proc)
     connectors = connect() if mode == "events" else None
     try:
         if connectors:

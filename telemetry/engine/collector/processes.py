@@ -13,9 +13,14 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from principals.engine.recognition import Recogniser, Signature, recogniser
 from telemetry.engine.collector.facts import Key, Seen
+from telemetry.engine.collector.origins import NO_JOB, NOT_ASKED
 
 Driver: TypeAlias = Literal["agent", "human", "unknown"]
+Place: TypeAlias = Literal["login", "job", "ssh", "agent_host"]
 
+_NO_JOBS: Final = (NOT_ASKED, NO_JOB)
+_STEP: Final = "slurmstepd"  # under it all of a job is
+_SERVERS: Final = frozenset({_STEP, "sshd", "sshd-session", "sshd-auth"})  # the last two from OpenSSH 9.8 and 10 on
 _SHELLS: Final = frozenset({"bash", "zsh", "fish", "tcsh", "csh", "ksh", "dash", "sh"})
 
 
@@ -31,12 +36,28 @@ class Label:
 UNKNOWN: Final = Label()
 
 
+class Where(NamedTuple):
+    """Where a process works: by way of what it came to be. `job`: the raw id, 0 where it is in none or not told.
+
+    `root`: over SSH, what its connection began with. `is_server`: it is the SSH server's own.
+    """
+
+    place: Place = "login"
+    job: int = 0
+    root: Key | None = None
+    is_server: bool = False
+
+
+LOGIN: Final = Where()
+
+
 class Process(NamedTuple):
     """A living process. `argv` is not kept."""
 
     key: Key
     uid: int
     label: Label
+    where: Where
 
 
 class Processes:
@@ -44,11 +65,18 @@ class Processes:
 
     Feed events in their order. An event of a process that was never seen makes it known with what is at hand. Starts
     that are no more than `slack` apart are one start, told by two clocks; the one that `/proc` tells counts.
+
+    `base`: where a process works of which nothing else is known. `markers`: the harnesses of the variables that were
+    looked for, in their order.
     """
 
-    def __init__(self, harnesses: Sequence[Signature] | None = None, *, slack: int = 0) -> None:
+    def __init__(
+        self, harnesses: Sequence[Signature] | None = None, *, slack: int = 0, base: Where = LOGIN,
+        markers: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self._harnesses = recogniser() if harnesses is None else Recogniser(harnesses)
-        self._slack = slack
+        self._slack, self._base, self._markers = slack, base, markers
+        self._server = base._replace(is_server=True)
         self._living: dict[int, Process] = {}
 
     def __iter__(self) -> Iterator[Process]:
@@ -64,7 +92,7 @@ class Processes:
     def fork(self, parent: int, child: Key) -> Process:
         """Take a new process, which is what its parent is; a number that was in use is given out anew."""
         above = self._living.get(parent)
-        made = Process(child, above.uid if above else -1, above.label if above else UNKNOWN)
+        made = Process(child, above.uid, above.label, above.where) if above else self._begin(child)
         self._living[child.pid] = made
         return made
 
@@ -73,7 +101,9 @@ class Processes:
         known = self._living.get(seen.key.pid)
         if known is None or not self._is_same(known.key, seen.key):
             known = self.fork(seen.parent, seen.key)
-        made = Process(seen.key, seen.uid, self._label(known.label, seen))
+        slug = self._harnesses.recognise(seen.argv, seen.exe)
+        label = self._label(known.label, seen, slug)
+        made = Process(seen.key, seen.uid, label, self._where(known.where, seen, label, slug))
         self._living[seen.key.pid] = made
         return made
 
@@ -99,13 +129,40 @@ class Processes:
     def _is_same(self, one: Key, other: Key) -> bool:
         return one.pid == other.pid and abs(one.start - other.start) <= self._slack
 
-    def _label(self, label: Label, seen: Seen) -> Label:
-        slug = self._harnesses.recognise(seen.argv, seen.exe)
+    def _begin(self, key: Key) -> Process:
+        return Process(key, -1, UNKNOWN, self._base)
+
+    def _label(self, label: Label, seen: Seen, slug: str) -> Label:
         if slug and slug != label.harness:  # a harness that starts itself anew goes on with its session
             return Label("agent", seen.key, slug)
+        if 0 < seen.marker <= len(self._markers) and label.driver != "agent":
+            return Label("agent", seen.key, self._markers[seen.marker - 1])
         if label.driver == "unknown" and _is_interactive(seen):
             return Label("human", seen.key)
         return label
+
+    def _where(self, where: Where, seen: Seen, label: Label, slug: str) -> Where:
+        """Return where a process works from now on. A job that is told outweighs all else, also what came by SSH."""
+        if seen.job not in _NO_JOBS:
+            job = max(seen.job, 0)
+            return Where("job", job) if where.place != "job" or job not in {0, where.job} else where
+        if where.place == "job":
+            return where
+        if (seen.uid == 0 or where.is_server) and (name := _program(seen)) in _SERVERS:
+            return Where("job") if name == _STEP else self._server
+        if where.is_server and seen.job != NOT_ASKED:  # what leads a session there is what somebody came for
+            return self._base if seen.tty else Where("ssh", root=seen.key)
+        if where.place != "ssh":
+            return where
+        is_at_terminal = label.driver == "human" and label.root == seen.key
+        is_at_home = bool(slug) and self._base.place == "agent_host"
+        return self._base if is_at_terminal or is_at_home else where
+
+
+def _program(seen: Seen) -> str:
+    """Return the name of the program that runs; servers write what they do into their first word."""
+    path = seen.exe or (seen.argv[0].partition(":")[0] if seen.argv else "")
+    return path.rpartition("/")[2]
 
 
 def _is_interactive(seen: Seen) -> bool:

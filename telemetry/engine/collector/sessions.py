@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from telemetry.engine.collector.facts import Key
-from telemetry.engine.collector.processes import Process
+from telemetry.engine.collector.processes import LOGIN, Process, Where
 
 MOST: Final = 20_000  # at a time; what is begun beyond is counted without a session
 
@@ -17,7 +17,8 @@ def id_of(root: Key) -> str:
 
 @dataclass(slots=True)
 class Session:
-    """A session: when its root began, when it last did something, when its root ended. Seconds since 1970."""
+    """A session: when its root began, when it last did something, when its root ended, in seconds since 1970; and where
+    it works."""
 
     root: Key
     kind: Literal["agent", "interactive"]
@@ -27,6 +28,7 @@ class Session:
     last_s: float
     end_s: float | None = None
     is_news: bool = True
+    where: Where = LOGIN
 
 
 class Sessions:
@@ -81,6 +83,6 @@ class Sessions:
             return None
         kind: Literal["agent", "interactive"] = "agent" if process.label.driver == "agent" else "interactive"
         start_s = min(self._started(root), at_s)
-        made = Session(root, kind, process.label.harness, process.uid, start_s, at_s)
+        made = Session(root, kind, process.label.harness, process.uid, start_s, at_s, where=process.where)
         self._open[root, process.label.driver] = made
         return made

@@ -28,6 +28,7 @@ class Walker:
     def __init__(self, proc: Proc) -> None:
         self._proc = proc
         self._known: dict[int, _Known] = {}
+        self._passed: dict[int, int] = {}  # what is not to be looked at, and until when that may change soon
         self._turn = 0
 
     def snapshot(self, now_ns: int) -> Snapshot:
@@ -40,16 +41,29 @@ class Walker:
         """Yield what changed since the last look; parents come before what they started."""
         self._turn = (self._turn + 1) % TURNS
         pids = self._proc.pids()
-        for pid in self._known.keys() - set(pids):
+        living = set(pids)
+        for pid in self._passed.keys() - living:
+            del self._passed[pid]
+        for pid in self._known.keys() - living:
             del self._known[pid]
             yield Exited(now_ns, pid)
-        found = [seen for pid in pids if self._is_due(pid, now_ns) and (seen := self._proc.look(pid))]
+        found = [seen for pid in pids if self._is_due(pid, now_ns) and (seen := self._look(pid, now_ns))]
         for seen in sorted(found, key=lambda each: (each.start, each.pid)):
             yield from self._changes(seen, now_ns)
 
+    def _look(self, pid: int, now_ns: int) -> Sighting | None:
+        seen = self._proc.look(pid)
+        if self._proc.only:
+            if seen is None:
+                self._passed.setdefault(pid, now_ns + YOUNG_NS)
+            else:
+                self._passed.pop(pid, None)
+        return seen
+
     def _is_due(self, pid: int, now_ns: int) -> bool:
         known = self._known.get(pid)
-        return known is None or now_ns < known.until_ns or pid % TURNS == self._turn
+        until_ns = known.until_ns if known else self._passed.get(pid)
+        return until_ns is None or now_ns < until_ns or pid % TURNS == self._turn
 
     def _changes(self, seen: Sighting, now_ns: int) -> Iterator[Forked | Executed | Exited]:
         known, runs = self._known.get(seen.pid), _digest(seen)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from principals.engine.recognition import Signature
-from telemetry.engine.activity import ALL, measures_of
+from telemetry.engine.activity import ALL, CONNECTION, measures_of
 from telemetry.engine.collector.experiments import ExperimentLoop, Experiments
 from telemetry.engine.collector.facts import Executed, Exited, Fact, Forked, Key, Seen, Sighting, Snapshot, Told
 from telemetry.engine.collector.minutes import Minute, Minutes
 from telemetry.engine.collector.polling import Polling, PollingLoop
-from telemetry.engine.collector.processes import Process, Processes
+from telemetry.engine.collector.processes import LOGIN, UNKNOWN, Process, Processes, Where
 from telemetry.engine.collector.sessions import Session, Sessions, id_of
 from telemetry.engine.commands import Command, own_command, own_command_by_name, traits
 
@@ -70,13 +70,17 @@ class Watch:
 
     `with_people`: a study of people is on. `apart_s`: what the site asks for between two queries of the scheduler.
     `key`: makes digests this node's own. `boot_s`, `ticks_s`: when the node started, and the unit of starts.
+    `base`, `markers`: as `Processes` has them. `jobs_alone`: of what belongs to no session nothing is counted that is
+    in no job and did not come by SSH: on a compute node that is the node's own.
     """
 
     def __init__(
         self, *, began_s: float, boot_s: float, ticks_s: int, key: bytes, apart_s: float, with_people: bool = False,
-        harnesses: Sequence[Signature] | None = None,
+        harnesses: Sequence[Signature] | None = None, base: Where = LOGIN, markers: Sequence[str] = (),
+        jobs_alone: bool = False,
     ) -> None:  # fmt: skip
-        self._processes = Processes(harnesses, slack=SLACK_TICKS)
+        self._processes, self._base = Processes(harnesses, slack=SLACK_TICKS, base=base, markers=markers), base
+        self._jobs_alone = jobs_alone
         self._sessions = Sessions(with_people=with_people, started=lambda root: boot_s + root.start / ticks_s)
         self._minutes = Minutes()
         self._polling, self._experiments = Polling(apart_s=apart_s, key=key), Experiments()
@@ -159,6 +163,8 @@ class Watch:
         if known is not None and known.key != process.key:
             self._end(known, fact.at_ns)
         self._missed += not seen.argv
+        if process.where.root == process.key and (known is None or known.where is not process.where):
+            self._count(process, at_s, (CONNECTION,))
         if process.label.root == process.key:  # what a session begins with is no command of it
             self._sessions.note(process, at_s)
         elif not self._is_running(fact.sighting):
@@ -190,8 +196,11 @@ class Watch:
 
     def _count(self, process: Process | None, at_s: float, measures: Iterable[str]) -> Session | None:
         session = self._sessions.note(process, at_s) if process else None
-        driver = process.label.driver if process else "unknown"
-        self._minutes.add(at_s, id_of(session.root) if session else "", driver, measures)
+        label, where = (process.label, process.where) if process else (UNKNOWN, self._base)
+        if self._jobs_alone and session is None and where.place == self._base.place:
+            return None
+        name, place = (id_of(session.root), session.where.place) if session else ("", where.place)
+        self._minutes.add(at_s, name, label.driver, place, measures)
         return session
 
     def _keep(self, kept: list[_T], each: _T) -> None:

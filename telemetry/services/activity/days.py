@@ -4,9 +4,11 @@ Who stores minutes marks their (day, login name) in the same transaction (`telem
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Any, Final
 
 from django.db import transaction
@@ -18,6 +20,7 @@ from telemetry.models import ActivityDay, ActivityDirty, ActivityMinute, DataGen
 from telemetry.services.marks import Marks
 
 _MARKS: Final = Marks(ActivityDirty, lease="activity", columns={"day": "date", "user_key": "bigint"})
+MARKS_A_PART: Final = 100  # so many login names are added up at once: more would hold SQLite's write lock for long
 MINUTES_KEPT: Final = timedelta(days=30)
 _READ: Final = (
     "session_id", "host", "driver", "study_id", "minute", "counts", "session__harness", "session__cluster_user_id",
@@ -43,10 +46,12 @@ def refresh_activity(cluster: Cluster | None = None) -> int:
 def _refresh_cluster(cluster: Cluster, holder: str) -> int:
     """Look once at each mark that stands now: what changes meanwhile stays marked and is for the next time."""
     done = 0
-    for mark in list(_MARKS.of(cluster).order_by("-day", "pk")):
-        if not _MARKS.goes_on(cluster, holder):
-            break
-        done += _replace(cluster, holder, mark, _add_up(mark))
+    for day, marks in groupby(list(_MARKS.of(cluster).order_by("-day", "pk")), key=attrgetter("day")):
+        waiting = iter(marks)
+        while part := list(islice(waiting, MARKS_A_PART)):
+            if not _MARKS.goes_on(cluster, holder):
+                return done
+            done += _replace(cluster, holder, day, part, _add_up(cluster, day, part))
     return done
 
 
@@ -59,12 +64,13 @@ class _Sum:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def _add_up(mark: ActivityDirty) -> list[ActivityDay]:
-    """Add up the minutes of a day, of one login name's sessions or of what belongs to none; without a lock."""
-    midnight = datetime(mark.day.year, mark.day.month, mark.day.day, tzinfo=UTC)
+def _add_up(cluster: Cluster, day: date, marks: Sequence[ActivityDirty]) -> list[ActivityDay]:
+    """Add up the minutes of a day, of the marked login names' sessions and of what belongs to none; without a lock."""
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
     minutes = ActivityMinute.objects.filter(
-        _whose(mark), cluster=mark.cluster_id, minute__gte=midnight, minute__lt=midnight + timedelta(days=1)
-    )
+        _whose(marks, "session__cluster_user"),
+        cluster=cluster, minute__gte=midnight, minute__lt=midnight + timedelta(days=1),
+    )  # fmt: skip
     sums: dict[tuple[Any, ...], _Sum] = {}
     read = minutes.values_list(*_READ).iterator()
     for session, host, driver, study, minute, counts, harness, user, session_place, node_place in read:
@@ -77,32 +83,31 @@ def _add_up(mark: ActivityDirty) -> list[ActivityDay]:
         found.minutes.add(minute)
         found.counts.update(counts)
     return [
-        ActivityDay(
-            cluster_id=mark.cluster_id, day=mark.day, minutes=len(each.minutes), counts=dict(each.counts), **each.of
-        )
+        ActivityDay(cluster=cluster, day=day, minutes=len(each.minutes), counts=dict(each.counts), **each.of)
         for each in sums.values()
     ]
 
 
-def _whose(mark: ActivityDirty) -> Q:
-    return Q(session=None) if mark.user_key == ActivityDirty.NODES else Q(session__cluster_user=mark.user_key)
+def _whose(marks: Sequence[ActivityDirty], user: str) -> Q:
+    """Return what the rows of some marks have in common: the login names, and what belongs to no session."""
+    users = {mark.user_key for mark in marks}
+    of_nodes = Q(session=None, **{user: None}) if ActivityDirty.NODES in users else Q()
+    return of_nodes | Q(session__isnull=False, **{f"{user}__in": users - {ActivityDirty.NODES}})
 
 
 @transaction.atomic
-def _replace(cluster: Cluster, holder: str, mark: ActivityDirty, rows: list[ActivityDay]) -> int:
-    """Write what was added up, unless the mark was touched since; return how many marks were taken.
+def _replace(
+    cluster: Cluster, holder: str, day: date, marks: Sequence[ActivityDirty], rows: Sequence[ActivityDay]
+) -> int:
+    """Write what was added up for those marks that nobody touched since; return how many were taken.
 
     A day some of whose minutes are gone keeps what it has.
     """
-    if not _MARKS.take(cluster, holder, [mark]):
-        return 0
-    if mark.day < oldest_day_kept():
-        return 1
-    of_nodes = mark.user_key == ActivityDirty.NODES
-    known = ActivityDay.objects.filter(
-        cluster=cluster, day=mark.day, cluster_user=None if of_nodes else mark.user_key, session__isnull=of_nodes
-    )
-    known.delete()
-    ActivityDay.objects.bulk_create(rows)
+    taken = _MARKS.take(cluster, holder, marks)
+    if not taken or day < oldest_day_kept():
+        return len(taken)
+    users = {mark.user_key for mark in taken}
+    ActivityDay.objects.filter(_whose(taken, "cluster_user"), cluster=cluster, day=day).delete()
+    ActivityDay.objects.bulk_create(row for row in rows if (row.cluster_user_id or ActivityDirty.NODES) in users)
     DataGeneration.objects.start(cluster)
-    return 1
+    return len(taken)

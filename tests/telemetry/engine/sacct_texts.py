@@ -50,6 +50,9 @@ def text(*rows: str, columns: Sequence[str] = COLUMNS) -> bytes:
     return "".join(f"{line}\n" for line in ("|".join(columns), *rows)).encode()
 
 
+MINUTES = 40_000  # that the jobs of a file are submitted in
+
+
 def many_rows(
     count: int, *, seed: int = 1, columns: Sequence[str] = COLUMNS, users: int = 60, partitions: Sequence[str] = (),
 ) -> Iterator[bytes]:  # fmt: skip
@@ -58,11 +61,26 @@ def many_rows(
     As in life, they come in the order of their submit, and their elapsed time is their span but for a few that were
     suspended. A few users submit most.
     """
+    minutes = (MINUTES * number // count for number in range(count))
+    return _rows(minutes, seed=seed, first=0, columns=columns, users=users, partitions=partitions)
+
+
+def five_minutes_rows(
+    count: int, *, first: int, minute: int, seed: int = 2, users: int = 60, partitions: Sequence[str] = ()
+) -> Iterator[bytes]:
+    """Write what comes to a file of `many_rows` in five minutes from one of its `MINUTES` on, ids from `first` on."""
+    minutes = (minute + 5 * number // count for number in range(count))
+    return _rows(minutes, seed=seed, first=first, columns=COLUMNS, users=users, partitions=partitions)
+
+
+def _rows(
+    minutes: Iterator[int], *, seed: int, first: int, columns: Sequence[str], users: int, partitions: Sequence[str]
+) -> Iterator[bytes]:
     rng = random.Random(seed)
     people = random.Random(f"{seed}:people")
     yield ("|".join(columns) + "\n").encode()
-    for number in range(count):
-        job = _job(rng, number, minute=40_000 * number // count)
+    for number, minute in enumerate(minutes, first):
+        job = _job(rng, number, minute=minute)
         if partitions:
             name = f"u{int(users * people.random() ** 3):04}"
             job |= {"User": name, "WorkDir": f"/n/home/{name}/project", "Partition": people.choice(partitions)}

@@ -1,6 +1,9 @@
 """A node that tells facts as the kernel would."""
 
+from collections.abc import Sequence
+
 from telemetry.engine.collector.facts import Executed, Exited, Fact, Forked, Key, Sighting, Snapshot, Told
+from telemetry.engine.collector.processes import LOGIN, Where
 from telemetry.engine.collector.watch import Parts, Watch
 
 TTY = 34_816
@@ -11,13 +14,17 @@ TICKS_S = 100
 class Node:
     """Processes by name; `now_s` counts from the node's start. All facts go straight to a watch."""
 
-    def __init__(self, *, study: bool = False, apart_s: float = 30) -> None:
+    def __init__(
+        self, *, study: bool = False, apart_s: float = 30, base: Where = LOGIN, markers: Sequence[str] = (),
+        jobs_alone: bool = False,
+    ) -> None:  # fmt: skip
         self.now_s, self.next_pid = 100.0, 1000
         self.facts: list[Fact] = []
         self.starts: dict[int, int] = {}
         self.watch = Watch(
-            began_s=BOOT_S + 100, boot_s=BOOT_S, ticks_s=TICKS_S, key=b"node", apart_s=apart_s, with_people=study
-        )
+            began_s=BOOT_S + 100, boot_s=BOOT_S, ticks_s=TICKS_S, key=b"node", apart_s=apart_s, with_people=study,
+            base=base, markers=markers, jobs_alone=jobs_alone,
+        )  # fmt: skip
 
     @property
     def at_ns(self) -> int:

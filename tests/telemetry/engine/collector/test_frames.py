@@ -12,7 +12,8 @@ from telemetry.engine.collector.frames import LONGEST, BrokenFrame, Decoder, enc
 PIDS, TIMES, COUNTS = st.integers(0, 2**32 - 1), st.integers(0, 2**63), st.integers(0, 2**40)
 SIGHTINGS = st.builds(
     Sighting, PIDS, TIMES, PIDS, st.integers(-1, 2**32), st.integers(0, 2**31), st.booleans(),
-    st.binary(max_size=64), st.binary(max_size=40), st.binary(max_size=400),
+    st.binary(max_size=64), st.binary(max_size=40), st.binary(max_size=400), st.integers(-2, 2**32 - 1),
+    st.integers(0, 2**16 - 1),
 )  # fmt: skip
 FACTS = st.one_of(
     st.builds(Forked, TIMES, PIDS, st.builds(Key, PIDS, TIMES)),
@@ -47,6 +48,13 @@ def test_a_frame_without_end_or_sense_is_refused(frame: tuple[int, int, bytes]) 
     length, kind, body = frame
     with pytest.raises(BrokenFrame):
         list(Decoder().feed(struct.pack("=IB", length, kind) + body))
+
+
+@pytest.mark.parametrize("job", [-3, 2**32, 2**62])
+def test_a_job_that_there_cannot_be_is_refused(job: int) -> None:
+    sighting = Sighting(1, 2, 3, 4, 5, False, b"x", b"", b"", job)
+    with pytest.raises(BrokenFrame):
+        list(Decoder().feed(encode(Executed(1, 1, sighting))))
 
 
 def test_words_are_text_and_few() -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
@@ -22,10 +23,10 @@ RUN = (
 
 
 @contextmanager
-def helping(mode: str, kill_file: str = "") -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def helping(mode: str, kill_file: str = "", only: str = "") -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     reading, writing = os.pipe()
     helper = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-B", "-c", RUN, str(ROOT), str(writing), mode, kill_file],
+        [sys.executable, "-I", "-S", "-B", "-c", RUN, str(ROOT), str(writing), mode, kill_file, "", only],
         pass_fds=[writing], env={},
     )  # fmt: skip
     os.close(writing)
@@ -68,6 +69,16 @@ def test_it_ends_when_the_kill_file_appears(tmp_path: Path) -> None:
         assert helper.wait(20) == 0
 
 
+def test_in_a_job_it_looks_at_one_person_s_processes_alone() -> None:
+    with helping("walk", only=f"{os.getuid() + 1}:7") as (_, reading):
+        facts = facts_of(reading)
+        assert next(facts) == Snapshot(ANY, ())
+        process = subprocess.Popen(["sleep", "0.7"])
+        process.wait()
+        told = [next(each for each in facts if isinstance(each, Told)) for _ in range(2)]
+    assert told[-1].execs == 0
+
+
 def test_it_loads_the_standard_library_and_its_own_few_files_alone() -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); before = set(sys.modules)\n"
@@ -75,7 +86,7 @@ def test_it_loads_the_standard_library_and_its_own_few_files_alone() -> None:
     )
     ran = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
     loaded = {name for name in ran.stdout.split() if name.partition(".")[0] not in sys.stdlib_module_names}
-    own = ("helper", "connector", "facts", "frames", "proc", "walking")
+    own = ("helper", "connector", "facts", "frames", "origins", "proc", "walking")
     folders = {"telemetry", "telemetry.engine", "telemetry.engine.collector"}
     assert loaded == folders | {f"telemetry.engine.collector.{name}" for name in own}
     assert not {"ctypes", "subprocess", "urllib.request"} & set(ran.stdout.split())
