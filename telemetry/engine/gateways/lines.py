@@ -24,7 +24,10 @@ _HUB: Final = re.compile(
     r"\[\w (?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) JupyterHub log:\d+\] (?P<status>\d{3}) (?P<method>[A-Z]+) "
     r"(?P<target>\S+)(?: (?:→|->) \S+)? \((?P<user>.*)@[^@()]*\) [\d.]+ms"
 )
-_HUB_USER: Final = re.compile(r"/(?:user|hub/api/users|hub/user)/([^/?]+)(?:/|\?|\Z)")
+# What nobody gets at without a right to that server; a page that only sends one to sign in names anybody.
+_HUB_USER: Final = re.compile(
+    r"/(?:user/([^/?]+)/(?:api/[^/?]+|lab|terminals|files)|hub/api/users/([^/?]+))(?=[/?]|\Z)"
+)
 _TRACING: Final = "f7t_v2_tracing_log"
 _TEXT_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d+)")
 _LEVELS: Final = re.compile(r"\[[A-Z] ")
@@ -69,6 +72,8 @@ def read_line(kind: str, line: str, *, zone: tzinfo) -> Reading:
 
 
 def _request(kind: str, access: Access, system: str = "") -> Reading:
+    if access.status == 401:
+        return Passed("not_signed_in")  # the name is what somebody said, and was refused
     if not access.user:
         return Passed("no_user")
     act = act_of(kind, access.method, access.target, access.status)
@@ -112,16 +117,17 @@ def _jupyterhub(line: str, zone: tzinfo) -> Reading:
     access = _web_access(line, zone)
     if access is None:
         return Unread("form")
-    if not access.user and access.status < 400 and (named := _HUB_USER.search(access.target)):
-        access = access._replace(user=named[1])  # whose server it is: nobody else gets through
+    is_answered = access.status == 101 or 200 <= access.status < 300
+    if not access.user and is_answered and (named := _HUB_USER.search(access.target)):
+        access = access._replace(user=named[1] or named[2])
     return _request("jupyterhub", access)
 
 
 def _firecrest(line: str, zone: tzinfo) -> Reading:
+    if access := read_combined(line):
+        return _request("firecrest", access)
     at = line.find("{")
     if at < 0:
-        if access := read_combined(line):
-            return _request("firecrest", access)
         return Passed("other_log") if "uvicorn" in line or "INFO" in line else Unread("form")
     fields = dict(_packet(line[at:]))
     if isinstance(fields.get("request"), dict):
