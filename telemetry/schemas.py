@@ -195,13 +195,16 @@ class CollectorHealthIn(Schema):
     """How the collector did while it gathered the batch."""
 
     events: int = Field(ge=0, le=2**53)
-    lost: int = Field(ge=0, le=2**53, description="events that the kernel could not deliver")
+    lost: int = Field(ge=0, le=2**53, description="events that were never delivered, or could not be read")
     argv_missed: int = Field(ge=0, le=2**53, description="commands whose words were gone before they could be read")
     vanished: int = Field(ge=0, le=2**53, description="processes gone before anything could be read")
     sampled_share: float = Field(ge=0, le=1, description="of the commands that were classified")
     cpu_s: float = Field(ge=0, le=2**53)
     memory_bytes: int = Field(ge=0, le=2**53)
     processes: int = Field(ge=0, le=2**31 - 1)
+    clock_ahead_s: int = Field(
+        default=0, ge=-(2**31), le=2**31 - 1, description="of the node's clock to the portal's, by the last answer"
+    )
 
 
 class ActivityIn(Schema):

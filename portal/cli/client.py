@@ -100,16 +100,19 @@ def load() -> None:
     """Import all that a request needs now, for a process that may not read it any more once it asks."""
     from importlib import import_module
 
-    for name in ("http.client", "ssl", "urllib.request", "encodings.ascii", "encodings.idna", "encodings.latin_1"):
+    encodings = ("encodings.ascii", "encodings.idna", "encodings.latin_1")
+    for name in ("http.client", "ssl", "urllib.request", "email.utils", *encodings):
         import_module(name)
 
 
 class Answer(NamedTuple):
-    """What a portal, or whatever stands before it, answered. `retry_after_s`: how long it asks to wait, if it does."""
+    """What a portal, or whatever stands before it, answered. `retry_after_s`: how long it asks to wait, if it does;
+    `date_s`: what its clock says, in seconds since 1970."""
 
     status: int
     said: dict[str, Any]
     retry_after_s: float | None
+    date_s: float | None = None
 
 
 def post(url: str, path: str, *, token: str, body: bytes, headers: Mapping[str, str]) -> Answer:
@@ -125,11 +128,12 @@ def post(url: str, path: str, *, token: str, body: bytes, headers: Mapping[str, 
     request = Request(f"{url}/api/v1{path}", body, {**own, **headers}, method="POST")  # noqa: S310 - see above
     try:
         with _opener().open(request, timeout=TIMEOUT_S) as response:
-            return Answer(response.status, _object(response), None)
+            return Answer(response.status, _object(response), None, _date_of(response.headers.get("Date")))
     except HTTPError as error:
         with error:
             wait = error.headers.get("Retry-After", "")
-            return Answer(error.code, _problem(error.code, error), float(wait) if wait.isdecimal() else None)
+            wait_s = float(wait) if wait.isdecimal() else None
+            return Answer(error.code, _problem(error.code, error), wait_s, _date_of(error.headers.get("Date")))
     except (OSError, HTTPException, ValueError) as error:
         why = getattr(error, "reason", "") or error or type(error).__name__
         raise PortalUnreachable(f"{url} does not answer: {why}") from None
@@ -144,6 +148,16 @@ def _opener() -> "OpenerDirector":
             return None
 
     return build_opener(StayHere)
+
+
+def _date_of(text: str | None) -> float | None:
+    """Return what a `Date` says (RFC 9110); None for what is none."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _object(response: IO[bytes]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Signed bodies: a body is signed when it is written to a node's spool, so one altered or cut on disk is refused."""
+"""Signed bodies: a body is signed with the token that it is sent with, so one altered or cut on its way is refused."""
 
 import hashlib
 import hmac

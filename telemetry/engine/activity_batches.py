@@ -103,6 +103,7 @@ class Health(NamedTuple):
     cpu_s: float
     memory_bytes: int
     processes: int
+    clock_ahead_s: int = 0  # of the node's clock to the portal's, by the last answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

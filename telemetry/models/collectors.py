@@ -97,13 +97,14 @@ class CollectorReport(models.Model):
     reasons = models.JSONField(default=dict, blank=True)  # of what was rejected: {reason: parts}
 
     events = models.BigIntegerField(default=0)
-    lost = models.BigIntegerField(default=0)  # events that the kernel could not deliver
+    lost = models.BigIntegerField(default=0)  # events that were never delivered, or could not be read
     argv_missed = models.BigIntegerField(default=0)  # commands whose words were gone before they could be read
     vanished = models.BigIntegerField(default=0)  # processes gone before anything could be read
     sampled_share = models.FloatField(default=1.0)  # of the commands that were classified; below 1 it sampled
     cpu_s = models.FloatField(default=0.0)
     memory_bytes = models.BigIntegerField(default=0)
     processes = models.PositiveIntegerField(default=0)  # on the node, at the end
+    clock_ahead_s = models.IntegerField(default=0)  # of the node's clock to ours; below 0 it is behind
 
     objects = CollectorReportQuerySet.as_manager()
 

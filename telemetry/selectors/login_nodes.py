@@ -19,6 +19,7 @@ from telemetry.selectors.sources import SourceState, state_of
 from telemetry.selectors.totals import ratio
 
 RECENT: Final = timedelta(days=1)
+CLOCK_OFF_S: Final = 60  # a clock that is off by less is right
 _Place: TypeAlias = tuple[int, str]
 _COMPOSED: Final = (ALL, *(CATEGORY + slug for slug in CATEGORIES))
 
@@ -54,6 +55,7 @@ class LoginNode:
     version: str = ""
     study: str = ""
     lag_s: int | None = None
+    clock_ahead_s: int = 0
     processes: int | None = None
     memory_bytes: int | None = None
     batches: int = 0
@@ -67,6 +69,16 @@ class LoginNode:
     registered: int = 0
     unregistered: int = 0
     commands: Drivers = field(default_factory=Drivers)
+
+    @property
+    def clock_fault(self) -> str:
+        """Say which way the node's clock is off, where it is by a minute or more."""
+        return "" if abs(self.clock_ahead_s) < CLOCK_OFF_S else "ahead" if self.clock_ahead_s > 0 else "behind"
+
+    @property
+    def clock_off_s(self) -> int:
+        """Return by how much it is off, whichever way."""
+        return abs(self.clock_ahead_s)
 
     @property
     def argv_missed_share(self) -> float | None:
@@ -124,7 +136,7 @@ def _as_last_told(report: CollectorReport | None) -> dict[str, Any]:
         return {}
     return {
         "mode": report.get_mode_display(), "version": report.version, "study": report.study, "lag_s": report.lag_s,
-        "processes": report.processes, "memory_bytes": report.memory_bytes,
+        "processes": report.processes, "memory_bytes": report.memory_bytes, "clock_ahead_s": report.clock_ahead_s,
     }  # fmt: skip
 
 

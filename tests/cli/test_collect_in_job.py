@@ -18,7 +18,7 @@ OWN = os.geteuid()
 
 def spool_at(folder: Path) -> Spool:
     make_spool(folder)
-    spool = Spool(folder, limit_bytes=1 << 20, token="t")
+    spool = Spool(folder, limit_bytes=1 << 20)
     spool.open()
     return spool
 

@@ -1,13 +1,18 @@
 """Batches arrive once there is a portal that takes them, and one that never will be taken holds up no other."""
 
+import hashlib
+import hmac
 import json
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from portal.cli import client
 from portal.cli.client import Answer, PortalUnreachable
-from portal.cli.collect.sending import LONGEST_WAIT_S, Sender
+from portal.cli.collect import sending as sending_module
+from portal.cli.collect.sending import LONGEST_WAIT_S, Poster, Sender
 from portal.cli.collect.spool import Spool, Waiting
 from telemetry.engine.collector.batches import Batch
 
@@ -31,7 +36,7 @@ class Portal:
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Spool:
-    spool = Spool(tmp_path, limit_bytes=100_000, token=TOKEN)
+    spool = Spool(tmp_path, limit_bytes=100_000)
     spool.open()
     for name in ("one", "two", "three"):
         spool.put(Batch(name, 5, json.dumps({"health": {"events": 5}}).encode()))
@@ -133,3 +138,88 @@ def test_neither_a_token_nor_what_could_drive_a_terminal_is_told(
     said = capsys.readouterr().err
     assert "was refused and set aside" in said and TOKEN not in said
     assert "\x1b" not in said and said.count("\n") == 1
+
+
+# --- a token that is replaced -------------------------------------------------------------------------------
+class Gate:
+    """A portal that takes one token, and only what is signed with it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, token: str) -> None:
+        self.token, self.asked = token, list[str]()
+        monkeypatch.setattr(client, "post", self.post)
+
+    def post(self, url: str, path: str, *, token: str, body: bytes, headers: dict[str, str]) -> Answer:
+        self.asked.append(token)
+        if token != self.token:
+            return Answer(401, {"code": "token_unknown"}, None)
+        digest = hmac.new(token.encode(), body, hashlib.sha256).hexdigest()
+        is_signed = headers["X-Gatehouse-Signature"] == f"sha256={digest}"
+        return TAKEN if is_signed else Answer(422, {"code": "signature_invalid"}, None)
+
+
+def test_what_waits_is_signed_with_the_token_that_is_there_now(
+    spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, place = Gate(monkeypatch, "the-new-one"), tmp_path / "token"
+    place.write_text("the-new-one\n")
+    place.chmod(0o600)
+    post = Poster("https://x.org", "the-old-one", lambda: client.read_token(place))
+    Sender(spool, post, spread_s=0).send_all()
+    assert gate.asked == ["the-old-one", *["the-new-one"] * 3]
+    assert spool.waiting() == [] and spool.take_lost() == 0
+
+
+def test_batches_wait_until_the_token_is_replaced(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
+    Gate(monkeypatch, "the-new-one")
+    tokens, waits = ["the-old-one"], list[float]()
+    sending = Sender(spool, Poster("https://x.org", "the-old-one", lambda: tokens[0]), spread_s=0)
+    monkeypatch.setattr(sending, "_wait", waits.append)
+    sending.send_all()
+    assert len(waits) == 1 and len(spool.waiting()) == 3
+    tokens[0] = "the-new-one"
+    sending.send_all()
+    assert spool.waiting() == [] and spool.take_lost() == 0
+
+
+def test_a_token_that_only_a_new_start_may_read_is_told_once(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def forbidden() -> str:
+        raise PermissionError(13, "Permission denied")
+
+    Gate(monkeypatch, "the-new-one")
+    sending = Sender(spool, Poster("https://x.org", "the-old-one", forbidden), spread_s=0)
+    monkeypatch.setattr(sending, "_wait", lambda _: None)
+    sending.send_all()
+    sending.send_all()
+    assert capsys.readouterr().err.count("cannot be read anew") == 1 and len(spool.waiting()) == 3
+
+
+# --- a clock that is ahead ----------------------------------------------------------------------------------
+def test_what_is_ahead_of_the_portal_s_clock_waits_and_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The node's clock is ten minutes ahead, then it is set right."""
+    now = datetime.now(UTC)
+    spool = Spool(tmp_path, limit_bytes=100_000)
+    spool.open()
+    for name, ahead_s in (("ahead-1", 600), ("ahead-2", 660), ("right", 0)):
+        until = (now + timedelta(seconds=ahead_s)).isoformat(timespec="seconds")
+        spool.put(Batch(name, 5, json.dumps({"to": until, "health": {"events": 5}}).encode()))
+    early = Answer(422, {"code": "future_date"}, None, now.timestamp() - 600)
+    portal, waits, passed = Portal(early, early), list[float](), [0.0]
+    monkeypatch.setattr(sending_module.time, "monotonic", lambda: passed[0])
+    sending = sender(spool, portal, waits)
+    sending.send_all()
+    assert portal.asked == ["ahead-1", "ahead-2", "right"] and len(spool.waiting()) == 2
+    assert sending.clock_ahead_s == pytest.approx(600, abs=5) and waits == [60.0]
+    said = capsys.readouterr().err
+    assert said.count("ahead of the portal") == 1 and "refused" not in said
+    sending.send_all()
+    assert len(portal.asked) == 3, "they are not sent again and again"
+    passed[0] = 920.0  # 900 seconds until the portal's clock is five minutes before the end of the first
+    sending.send_all()
+    assert portal.asked[3:] == ["ahead-1"] and len(spool.waiting()) == 1
+    passed[0] = 980.0
+    sending.send_all()
+    assert spool.waiting() == [] and spool.take_lost() == 0 and not list((tmp_path / "rejected").iterdir())

@@ -42,6 +42,8 @@ def test_an_interval_may_be_a_whole_number_or_not(tmp_path: Path) -> None:
         ('portal = "https://[x"\ncluster = "a"', "portal_address"),
         (f'{GOOD}host = "a b"', "host_name"), (f'{GOOD}study = "a\\nb"', "study_name"),
         (f"{GOOD}polling_interval_s = 0", "polling_interval"), (f'{GOOD}user = "root"', "user_name"),
+        (f'{GOOD}spool = "var/spool"', "relative_path"), (f'{GOOD}records_from = "records"', "relative_path"),
+        (f'{GOOD}records = "sysmon"', "records_form"),
         (f'{GOOD}spool = "var/spool"', "relative_path"), (f'{GOOD}place = "gateway"', "place_name"),
         (f"{GOOD}environment = 1", "wrong_kind"), (f'{GOOD}environment = "true"', "wrong_kind"),
     ],

@@ -14,7 +14,7 @@ from portal.core import clock
 from telemetry import services
 from tests import factories
 from tests.conftest import Cast, sign_in
-from tests.telemetry.activity_batches import AGENT, agent_session, counted, minute, record
+from tests.telemetry.activity_batches import AGENT, agent_session, batch, counted, minute, record
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sql, pytest.mark.usefixtures("standing_clock")]
 CODEX = "900-1"
@@ -221,3 +221,15 @@ def test_many_nodes_and_days_cost_as_many_queries_as_a_few(cast: Cast, path: str
     few = asked()
     tell(range(7, 13))
     assert asked() == few
+
+
+@pytest.mark.parametrize(("ahead_s", "said"), [(30, ""), (240, "clock 4 min ahead"), (-900, "clock 15 min behind")])
+def test_a_node_whose_clock_is_off_says_so(cast: Cast, ahead_s: int, said: str):
+    told(cast, health=batch()["health"] | {"clock_ahead_s": ahead_s})
+    shown = words(sign_in(cast.staff).get("/login-nodes/"))
+    assert said in shown and ("clock" in shown) is bool(said)
+
+
+def test_a_node_that_the_site_s_own_sensor_watches_says_so(cast: Cast):
+    told(cast, mode="records")
+    assert "own sensor" in words(sign_in(cast.staff).get("/login-nodes/"))

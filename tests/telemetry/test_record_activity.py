@@ -436,3 +436,32 @@ def test_a_study_that_ended_takes_nothing_more_of_a_shell_it_knew(cast: Cast):
         assert {each.reason for each in recorded.rejected} == {"no_study"}
         assert sum(recorded.accepted.values()) == 0
     assert AgentSession.objects.get().last_seen == minute(9)
+
+
+# --- audit ----------------------------------------------------------------------------------------------------
+def audited(cast: Cast) -> int:
+    return AuditEvent.objects.filter(verb="ingest.activity").count()
+
+
+def test_an_idle_collector_leaves_one_audit_row_a_day(cast: Cast):
+    with clock.at(clock.now().replace(hour=12)):
+        for ago in (30, 29, 28, 27):
+            record(cast.cluster, **{"from": minute(ago), "to": minute(ago - 1)})
+        assert (CollectorReport.objects.count(), audited(cast)) == (4, 1)
+        record(cast.cluster, host="login2")
+        assert audited(cast) == 2, "another collector has its own"
+        record(cast.cluster, sessions=[agent_session()], minutes=[counted()])
+        assert audited(cast) == 3, "what brings something has its row"
+        record(cast.cluster, minutes=[counted("1-1")])
+        assert audited(cast) == 4, "also what was refused"
+    with clock.at(clock.now().replace(hour=12) + timedelta(days=1)):
+        for ago in (3, 2):
+            record(cast.cluster, **{"from": minute(ago), "to": minute(ago - 1)})
+        assert audited(cast) == 5
+
+
+def test_a_clock_that_is_off_is_kept(cast: Cast):
+    sent = batch()
+    sent["health"]["clock_ahead_s"] = 240
+    record(cast.cluster, health=sent["health"])
+    assert CollectorReport.objects.get().clock_ahead_s == 240

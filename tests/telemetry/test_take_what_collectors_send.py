@@ -10,15 +10,16 @@ from django.db import transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portal.cli.collect.spool import sign
+from portal.cli.collect.sending import sign
 from portal.core import clock
 from principals.models import AgentSession
 from telemetry import services
 from telemetry.engine.collector.batches import Batch, Sender, make
-from telemetry.models import ActivityMinute, ActivitySubmission, ExperimentLoop, PollingLoop
+from telemetry.models import ActivityMinute, ActivitySubmission, CollectorReport, ExperimentLoop, PollingLoop
 from tests import factories
 from tests.conftest import Api, Cast
 from tests.telemetry.engine.collector.node import BOOT_S, TTY, Node
+from tests.telemetry.engine.collector.records.sensors import FORMS, facts_of, parts_of, work
 from tests.telemetry.engine.collector.test_places import connect, run
 
 pytestmark = pytest.mark.django_db
@@ -116,8 +117,21 @@ def test_in_a_study(cast: Cast, service_api: Api) -> None:
     assert kinds == {("agent", "claude-code"), ("agent", "codex"), ("interactive", "")}
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_site_s_own_sensor_records(cast: Cast, service_api: Api, form: str) -> None:
+    parts = parts_of(facts_of(form, FORMS[form](work())))
+    sender = Sender("aster", "login1", str(uuid4()), str(uuid4()), "0.1.0", "")
+    made = make(parts, sender=sender, mode="records", login=lambda _: "colleague", new_id=lambda: str(uuid4()))
+    with clock.at(datetime.fromtimestamp(parts.to_s, UTC)):
+        [told] = [send(service_api, batch) for batch in made]
+    assert told == {
+        "accepted": {"sessions": 1, "minutes": 3, "submissions": 2, "polling": 1, "loops": 1}, "rejected": [],
+    }  # fmt: skip
+    assert CollectorReport.objects.get().mode == CollectorReport.Mode.RECORDS
+
+
 @pytest.mark.parametrize("case", ["altered", "cut"])
-def test_a_body_that_the_disk_altered_or_cut_is_refused_for_good(cast: Cast, service_api: Api, case: str) -> None:
+def test_a_body_that_the_way_altered_or_cut_is_refused_for_good(cast: Cast, service_api: Api, case: str) -> None:
     [batch] = batches_of(busy(study=False))
     answer = service_api.client.post(
         "/api/v1/ingest/activity", batch.body[:-9] if case == "cut" else batch.body.replace(b"login1", b"login2"),

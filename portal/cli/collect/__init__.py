@@ -16,12 +16,24 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     parser.add_argument("--config", metavar="FILE", help=f"its settings ({DEFAULT_CONFIG})")
     parser.add_argument("--dry-run", action="store_true", help="print what would leave, and send nothing")
     parser.add_argument("--json", action="store_true", help="with --dry-run: exactly as it would leave, a body a line")
-    parser.add_argument("--seconds", type=_seconds, metavar="N", help="end after so long (with --dry-run: 60)")
+    parser.add_argument(
+        "--seconds",
+        type=_seconds,
+        metavar="N",
+        help="end after so long (with --dry-run: 60; records are read to their end)",
+    )
     parser.add_argument(
         "--walk", action="store_true", help="walk /proc 5 times a second, also where the kernel tells what starts"
     )
     parser.add_argument(
         "--in-job", action="store_true", help="in a Slurm job: walk /proc for that job's processes alone, end with it"
+    )
+    parser.add_argument(
+        "--records", choices=("auditd", "tetragon", "falco"), metavar="FORM",
+        help="read what the site's own sensor records instead of looking: auditd, tetragon or falco",
+    )  # fmt: skip
+    parser.add_argument(
+        "--records-from", metavar="FILE", help="the file or FIFO they come from, instead of standard input"
     )
     parser.set_defaults(run=run)
 

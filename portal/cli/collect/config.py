@@ -15,6 +15,7 @@ from principals.engine.recognition import Signature, markers_of, read_signatures
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _STUDY = re.compile(r"[a-z0-9-]{1,64}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+FORMS = ("auditd", "tetragon", "falco")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _PLACES = frozenset({"login", "job", "agent_host"})
 _TABLE_KEYS = frozenset({"executables", "packages", "folders", "passing", "markers"})
@@ -35,6 +36,8 @@ class Config:
     polling_interval_s: float = 30
     study: str = ""
     harnesses: str = ""
+    records: str = ""
+    records_from: str = ""
     place: str = "login"
     environment: bool = False
 
@@ -120,7 +123,7 @@ def _is_safe_address(config: Config) -> bool:
 
 
 def _are_paths(config: Config) -> bool:
-    given = [config.token_file, config.spool, config.kill_file, config.harnesses or "/"]
+    given = [config.token_file, config.spool, config.kill_file, config.harnesses or "/", config.records_from or "/"]
     return all(text.startswith("/") and text.isprintable() for text in given)
 
 
@@ -162,7 +165,11 @@ _TESTS: tuple[tuple[Callable[[Config], bool], str], ...] = (
     ),
     (
         _are_paths,
-        "a file or folder is named by no full path [relative_path]\nBegin token_file, spool, kill_file and harnesses "
-        "with a slash.",
+        "a file or folder is named by no full path [relative_path]\nBegin token_file, spool, kill_file, harnesses and "
+        "records_from with a slash.",
+    ),
+    (
+        lambda it: it.records in ("", *FORMS),
+        f"records names no form that is read [records_form]\nGive one of {', '.join(FORMS)}, or leave it out.",
     ),
 )

@@ -12,22 +12,23 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NamedTuple
 
 from portal.cli import client
 from portal.cli.collect import DEFAULT_CONFIG, in_job
 from portal.cli.collect.config import Config, read
 from portal.cli.collect.privileges import account, give_up, start_helper
-from portal.cli.collect.sending import Sender, poster
+from portal.cli.collect.sending import Poster, Sender
 from portal.cli.collect.spool import Spool
 from portal.cli.files import Unusable
 from telemetry.engine.collector import batches
 from telemetry.engine.collector.batches import Batch
-from telemetry.engine.collector.facts import Ending, Fact, Told
+from telemetry.engine.collector.facts import Ending, Fact, Found, Told
 from telemetry.engine.collector.frames import BrokenFrame, Decoder
 from telemetry.engine.collector.helper import is_there, peak_memory
 from telemetry.engine.collector.processes import Where
@@ -45,6 +46,7 @@ MOST_LOGINS = 10_000
 _BEGUN = {
     "events": "Collecting: the kernel tells what starts.",
     "walk": "Collecting: /proc is looked at 5 times a second; short commands are missed.",
+    "records": "Collecting: the site's own sensor tells what starts.",
 }
 _BEGUN_IN_JOB = "Collecting: /proc is looked at 5 times a second for this job alone; short commands are missed."
 _ENVIRONMENTS = " Environments of sessions' first processes are looked into for the names of agents' variables."
@@ -67,23 +69,36 @@ def collect(options: argparse.Namespace) -> int:
         print(f"{kill_file} is there: nothing is collected.", file=sys.stderr)
         return 0
     client.load()
+
+    def make_watch(began_s: float, boot_s: float) -> Watch:
+        return Watch(
+            began_s=began_s, boot_s=boot_s, ticks_s=os.sysconf("SC_CLK_TCK"), key=os.urandom(32),
+            apart_s=config.polling_interval_s, with_people=bool(config.study), harnesses=signatures,
+            base=_base(config, job), markers=[slug for _, slug in markers],
+            jobs_alone=config.place == "job" and job is None,
+        )  # fmt: skip
+
+    # A dry run looks for itself unless it is told otherwise: records that it read would be missing where they belong.
+    form = options.records or ("" if options.dry_run else config.records)
+    if form and job is None:
+        from portal.cli.collect.records import collect_records
+
+        return collect_records(config, options, form, user, token, make_watch)
     helper, pipe = start_helper(
         walk=options.walk or bool(job), kill_file=kill_file, markers=[name for name, _ in markers],
         only=job.only if job else "",
     )  # fmt: skip
     try:
         give_up(user)
-        watch = Watch(
-            began_s=time.time(), boot_s=time.time() - time.clock_gettime(time.CLOCK_BOOTTIME),
-            ticks_s=os.sysconf("SC_CLK_TCK"), key=os.urandom(32), apart_s=config.polling_interval_s,
-            with_people=bool(config.study), harnesses=signatures,
-            base=_base(config, job), markers=[slug for _, slug in markers],
-            jobs_alone=config.place == "job" and job is None,
-        )  # fmt: skip
+        watch = make_watch(time.time(), boot_s())
         if options.dry_run:
-            run = Run(config, watch, lambda batch: _print(batch, as_json=options.json), job=job)
+            run = Run(config, watch, lambda batch: print_batch(batch, as_json=options.json), job=job)
             return run.follow(pipe, options.seconds or DRY_RUN_S)
-        return _spool_and_send(config, watch, token, pipe, options.seconds, job)
+        with sending(config, token, job) as way:
+            run = Run(
+                config, watch, way.put, lost=way.spool.take_lost, clock_ahead=lambda: way.sender.clock_ahead_s, job=job
+            )
+            return run.follow(pipe, options.seconds)
     finally:
         os.close(pipe)  # with that the helper ends
         with suppress(subprocess.TimeoutExpired):
@@ -115,16 +130,30 @@ def _token(path: Path) -> str:
         raise Unusable(f"{error} [bad_token]\n{remedy}") from None
 
 
-def _spool_and_send(
-    config: Config, watch: Watch, token: str, pipe: int, seconds: float | None, job: in_job.Job | None
-) -> int:
+def boot_s() -> float:
+    """Return when the node started, in seconds since 1970."""
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Way(NamedTuple):
+    """The way out of the node: `put` a batch there."""
+
+    spool: Spool
+    sender: Sender
+    put: Put
+
+
+@contextmanager
+def sending(config: Config, token: str, job: in_job.Job | None = None) -> Iterator[Way]:
+    """Open the spool, and send what is put there until the end. Errors: `Unusable`."""
     if job:
         in_job.make_spool(Path(config.spool))
-    spool = Spool(Path(config.spool), limit_bytes=config.spool_mb << 20, token=token)
+    spool = Spool(Path(config.spool), limit_bytes=config.spool_mb << 20)
     spool.open()
     if job:
         in_job.take_over(Path(config.spool))
-    sender = Sender(spool, poster(config.portal.rstrip("/"), token))
+    poster = Poster(config.portal.rstrip("/"), token, lambda: client.read_token(Path(config.token_file)))
+    sender = Sender(spool, poster)
     sender.start()
 
     def put(batch: Batch) -> None:
@@ -136,26 +165,28 @@ def _spool_and_send(
             print(f"A batch could not be written to {config.spool}: {error.strerror}", file=sys.stderr, flush=True)
 
     try:
-        return Run(config, watch, put, lost=spool.take_lost, job=job).follow(pipe, seconds)
+        yield Way(spool, sender, put)
     finally:
         sender.finish(LAST_WORDS_S)
         if job:
             in_job.clear_spool(Path(config.spool))
 
 
-def _print(batch: Batch, *, as_json: bool) -> None:
+def print_batch(batch: Batch, *, as_json: bool) -> None:
+    """Print a body, as it would leave or for reading."""
     text = batch.body.decode()
     print(text if as_json else json.dumps(json.loads(text), indent=1, ensure_ascii=False), flush=True)
 
 
 class Run:
-    """From facts to batches, a minute at a time. `lost` tells of events in batches that will not arrive."""
+    """From facts to batches, a minute at a time. `lost` tells of events in batches that will not arrive, `clock_ahead`
+    how far the node's clock is ahead of the portal's, in seconds."""
 
     def __init__(
         self, config: Config, watch: Watch, put: Put, *, lost: Callable[[], int] = lambda: 0,
-        job: in_job.Job | None = None,
+        clock_ahead: Callable[[], int] = lambda: 0, job: in_job.Job | None = None,
     ) -> None:  # fmt: skip
-        self._watch, self._put, self._lost, self._job = watch, put, lost, job
+        self._watch, self._put, self._lost, self._clock_ahead, self._job = watch, put, lost, clock_ahead, job
         self._sender = batches.Sender(
             config.cluster, config.host or socket.gethostname().partition(".")[0],
             _BOOT_ID.read_text(encoding="utf-8").strip(), str(uuid.uuid4()), _version(), config.study,
@@ -178,8 +209,11 @@ class Run:
         except BrokenFrame as error:
             print(f"The helper does not speak our language: {error}", file=sys.stderr, flush=True)
             status = 1
-        self._close(time.time(), float("inf"))
+        self._close(self._end_s(), float("inf"))
         return status
+
+    def _end_s(self) -> float:
+        return time.time()
 
     def _take(self, pipe: int, until_s: float) -> int:
         decoder, poll = Decoder(), select.poll()
@@ -203,7 +237,7 @@ class Run:
             self._ends_s = now_s + SETTLE_S
         return (until_s if self._ends_s is None else self._ends_s) - now_s
 
-    def _feed(self, facts: Iterable[Fact]) -> bool:
+    def _feed(self, facts: Iterable[Fact | Found]) -> bool:
         """Take facts; say whether to go on."""
         for fact in facts:
             if isinstance(fact, Ending):
@@ -223,7 +257,7 @@ class Run:
         self._cpu_s = cpu_s
         health = replace(
             parts.health, lost=parts.health.lost + self._lost(), cpu_s=parts.health.cpu_s + cpu_s - before_s,
-            memory_bytes=parts.health.memory_bytes + peak_memory(),
+            memory_bytes=parts.health.memory_bytes + peak_memory(), clock_ahead_s=self._clock_ahead(),
         )  # fmt: skip
         for batch in batches.make(
             replace(parts, health=health), sender=self._sender, mode=self._watch.mode, login=self._login,

@@ -23,9 +23,9 @@ from telemetry.selectors.methods import newest_methods
 DAYS: Final = 7
 STUDIES: Final = 20
 COLUMNS: Final = (
-    "cluster", "host", "state", "heard", "mode", "version", "study", "lag_s", "batches", "events", "lost",
-    "argv_missed", "vanished", "sampled_share", "rejected", "cpu_share", "memory_bytes", "processes", "registered",
-    "unregistered",
+    "cluster", "host", "state", "heard", "mode", "version", "study", "lag_s", "clock_ahead_s", "batches", "events",
+    "lost", "argv_missed", "vanished", "sampled_share", "rejected", "cpu_share", "memory_bytes", "processes",
+    "registered", "unregistered",
 )  # fmt: skip
 
 

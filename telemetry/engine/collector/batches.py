@@ -51,7 +51,9 @@ def make(
         }  # fmt: skip
         yield Batch(str(told["batch"]), health.events, _text(told))
         # What was seen is told once, however many bodies it takes.
-        health = replace(Health(), memory_bytes=health.memory_bytes, processes=health.processes)
+        health = replace(
+            Health(), memory_bytes=health.memory_bytes, processes=health.processes, clock_ahead_s=health.clock_ahead_s
+        )
 
 
 def iso(at_s: float) -> str:
@@ -100,7 +102,7 @@ def _health(health: Health) -> dict[str, float]:
     return {
         "events": health.events, "lost": health.lost, "argv_missed": health.argv_missed, "vanished": health.vanished,
         "sampled_share": health.sampled_share, "cpu_s": round(health.cpu_s, 3), "memory_bytes": health.memory_bytes,
-        "processes": health.processes,
+        "processes": health.processes, "clock_ahead_s": health.clock_ahead_s,
     }  # fmt: skip
 
 

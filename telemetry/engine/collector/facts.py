@@ -11,7 +11,7 @@ from telemetry.engine.collector.origins import NOT_ASKED
 MOST_WORDS: Final = 256  # of a command line; what stands behind does not change what it is
 _DELETED: Final = " (deleted)"  # proc_pid_exe(5): a program that was replaced while it runs
 
-Mode: TypeAlias = Literal["events", "walk"]
+Mode: TypeAlias = Literal["events", "walk", "records"]
 
 
 class Key(NamedTuple):
@@ -76,6 +76,13 @@ class Executed(NamedTuple):
     pid: int
     sighting: Sighting | None
     left_out: bool = False
+
+
+class Found(NamedTuple):
+    """A process was there already: what it runs is no news."""
+
+    at_ns: int
+    sighting: Sighting
 
 
 class Exited(NamedTuple):

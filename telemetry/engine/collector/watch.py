@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeVar
 from principals.engine.recognition import Signature
 from telemetry.engine.activity import ALL, CONNECTION, measures_of
 from telemetry.engine.collector.experiments import ExperimentLoop, Experiments
-from telemetry.engine.collector.facts import Executed, Exited, Fact, Forked, Key, Seen, Sighting, Snapshot, Told
+from telemetry.engine.collector.facts import Executed, Exited, Fact, Forked, Found, Key, Seen, Sighting, Snapshot, Told
 from telemetry.engine.collector.minutes import Minute, Minutes
 from telemetry.engine.collector.polling import Polling, PollingLoop
 from telemetry.engine.collector.processes import LOGIN, UNKNOWN, Process, Processes, Where
@@ -35,10 +35,10 @@ class Submission(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How much was seen, and what that cost: sums of a batch, but for `memory_bytes` and `processes`.
+    """How much was seen, and what that cost: sums of a batch, but for `memory_bytes`, `processes` and `clock_ahead_s`.
 
     `lost` were never heard of, or were over a limit; of `argv_missed` programs the words were gone; `sampled_share` of
-    all programs were looked at, 1 where there were not too many.
+    all programs were looked at, 1 where there were not too many; `clock_ahead_s`: of the node's clock to the portal's.
     """
 
     events: int = 0
@@ -49,6 +49,7 @@ class Health:
     cpu_s: float = 0.0
     memory_bytes: int = 0
     processes: int = 0
+    clock_ahead_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +92,15 @@ class Watch:
         self._over = self._missed = 0
         self._take: dict[type, Callable[..., None]] = {
             Forked: self._fork, Executed: self._execute, Exited: self._exit, Snapshot: self._look, Told: self._hear,
+            Found: self._find,
         }  # fmt: skip
 
     @property
     def mode(self) -> str:
-        """Whether all that starts is heard of, or what is there a few times a second."""
+        """Whether all that starts is heard of, or what is there a few times a second, or what a sensor records."""
         return self._told.mode
 
-    def take(self, fact: Fact) -> None:
+    def take(self, fact: Fact | Found) -> None:
         """Take a fact; those that are none of ours are passed over."""
         if take := self._take.get(type(fact)):
             take(fact)
@@ -150,6 +152,15 @@ class Watch:
                 self._sessions.begin(process, fact.at_ns / 1e9)
         self._running = {pid: what for pid, what in self._running.items() if self._processes.get(pid)}
 
+    def _find(self, fact: Found) -> None:
+        known = self._processes.get(fact.sighting.pid)
+        if self._has_room(fact.sighting.pid):
+            process = self._processes.execute(fact.sighting.seen())
+            if known is not None and known.key != process.key:
+                self._end(known, fact.at_ns)
+            if process.label.root == process.key:
+                self._sessions.begin(process, fact.at_ns / 1e9)
+
     def _execute(self, fact: Executed) -> None:
         at_s, known = fact.at_ns / 1e9, self._processes.get(fact.pid)
         if fact.sighting is None:
@@ -172,8 +183,8 @@ class Watch:
 
     def _is_running(self, sighting: Sighting) -> bool:
         """Say whether a process was seen before with what it runs: it was looked at only when it ran the next program
-        already. Of the first, then, the words are gone."""
-        if not sighting.argv:
+        already. Of the first, then, the words are gone. Records have the words of each."""
+        if not sighting.argv or self.mode == "records":
             return False
         digest = hash((sighting.start, sighting.exe, sighting.argv))
         if self._running.get(sighting.pid) == digest:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, timedelta
 from typing import Any, Final, TypeVar
 
 from django.db import transaction
@@ -141,7 +142,10 @@ def _take_acts(judged: Judgement) -> int:
 
 
 def _report(actor: Actor, judged: Judgement, changes: dict[str, int]) -> None:
-    """Leave how the collector did, that it was heard, and one audit row, where the batch is new."""
+    """Leave how the collector did, that it was heard, and one audit row where the batch brought something.
+
+    One that brings nothing but how the collector did, as of a night, leaves an audit row only as its day's first.
+    """
     batch, cluster = judged.batch, judged.cluster
     reasons = Counter(each.reason for each in judged.rejected)
     told = {
@@ -150,15 +154,25 @@ def _report(actor: Actor, judged: Judgement, changes: dict[str, int]) -> None:
         "accepted": sum(judged.accepted.values()), "rejected": len(judged.rejected), "reasons": dict(reasons),
         **batch.health._asdict(),
     }  # fmt: skip
-    _, is_new = CollectorReport.objects.get_or_create(cluster=cluster, batch=batch.batch, defaults=told)
+    report, is_new = CollectorReport.objects.get_or_create(cluster=cluster, batch=batch.batch, defaults=told)
     note_source(cluster=cluster, name=batch.host, kind=IngestBatch.Kind.ACTIVITY, newest=storing.as_of(batch.until))
-    if is_new or any(changes.values()):
+    brought = any(judged.accepted.values()) or judged.rejected
+    if any(changes.values()) or (is_new and (brought or _is_days_first(report))):
         audit.record(
             actor=actor.ref, verb="ingest.activity", object_kind="cluster", object_id=cluster.pk,
             object_label=cluster.name,
             after={"host": batch.host, "batch": batch.batch, "study": batch.study, **_counts(judged.accepted),
                    "rejected": dict(reasons), **changes},
         )  # fmt: skip
+
+
+def _is_days_first(report: CollectorReport) -> bool:
+    """Say whether a collector told of no other stretch of the UTC day yet in which this one ends."""
+    begins = report.until.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    day = CollectorReport.objects.filter(
+        cluster=report.cluster_id, host=report.host, until__gte=begins, until__lt=begins + timedelta(days=1)
+    )
+    return not day.exclude(pk=report.pk).exists()
 
 
 def _counts(accepted: Counter[str]) -> dict[str, int]:

@@ -59,7 +59,7 @@ def test_a_batch_has_the_form_that_the_portal_takes() -> None:
     assert [set(each) for each in told["loops"]] == [{"session", "submitted", "again"}]
     assert told["health"] == {
         "events": 50, "lost": 0, "argv_missed": 0, "vanished": 0, "sampled_share": 1.0, "cpu_s": 0.0,
-        "memory_bytes": 0, "processes": 10,
+        "memory_bytes": 0, "processes": 10, "clock_ahead_s": 0,
     }  # fmt: skip
 
 
@@ -107,7 +107,7 @@ KEYS = {
     "cluster", "host", "boot", "run", "batch", "collector", "mode", "study", "from", "to", "sessions", "minutes",
     "submissions", "polling", "loops", "health", "id", "kind", "harness", "user", "start", "last", "end", "session",
     "driver", "minute", "counts", "at", "first", "queries", "period_s", "submitted", "again", "events", "lost",
-    "argv_missed", "vanished", "sampled_share", "cpu_s", "memory_bytes", "processes",
+    "argv_missed", "vanished", "sampled_share", "cpu_s", "memory_bytes", "processes", "clock_ahead_s",
 }  # fmt: skip
 VALUES = {
     "apollo", "login1", "b" * 36, "r" * 36, "0.1.0", "batch-1", "events", "", "agent", "interactive", "human",

@@ -1,0 +1,1 @@
+"""Facts from the records of a sensor that a site has already: auditd, Tetragon, Falco."""
