@@ -29,7 +29,7 @@ from telemetry.services.ingest.quarantine import set_aside
 from telemetry.services.ingest.running import place_of
 from telemetry.services.sources import note_source
 
-_UNITS: Final = 20  # of a transaction: a key's day each
+_UNITS: Final = 5  # of a transaction: a key's day each, perhaps with dozens of sessions
 _ASIDE: Final = 2000
 
 
