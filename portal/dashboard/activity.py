@@ -1,4 +1,4 @@
-"""The panel of login-node activity that an agent's page and My lab share; and what it is made from, in words."""
+"""The panel of activity that an agent's page and My lab share; and what it is made from, in words."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,7 +15,7 @@ from telemetry.selectors.activity import Activity, Loops, activity, days_of_agen
 DAYS: Final = 30
 DEFINITION: Final = "Commands that sessions started, for each minute in which a session started any."
 LIMITATION: Final = (
-    "Only login nodes with a collector are seen: what runs in jobs, or over SSH from elsewhere, is not. "
+    "Only places with a collector are seen: what agents ask of gateways, or run where nothing watches, is not. "
     "Two sessions at once count their minutes twice."
 )
 
@@ -55,12 +55,12 @@ class ActivityPanel:
 
 def agent_activity(actor: Actor, agent: Agent) -> ActivityPanel | None:
     """Return the panel of one agent; None where no collector counted anything of it. Three queries."""
-    return _panel(actor, Q(session__agent=agent), f"Sessions of {agent.name} on login nodes")
+    return _panel(actor, Q(session__agent=agent), f"Sessions of {agent.name}")
 
 
 def lab_activity(actor: Actor, lab: Lab) -> ActivityPanel | None:
     """Return the panel of a lab's registered agents together; None where nothing was counted. Three queries."""
-    return _panel(actor, Q(session__agent__lab=lab), "Sessions of the lab’s registered agents on login nodes, together")
+    return _panel(actor, Q(session__agent__lab=lab), "Sessions of the lab’s registered agents, together")
 
 
 def studies_of(actor: Actor) -> list[BaselineStudy]:

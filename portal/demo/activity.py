@@ -14,7 +14,16 @@ from portal.demo.facility import Facility
 from portal.demo.history import Stage
 from principals.actors import SYSTEM_ACTOR
 from telemetry import services as telemetry_services
-from telemetry.engine.activity_batches import Batch, Driver, Health, LoopPart, MinutePart, PollingPart, SessionPart
+from telemetry.engine.activity_batches import (
+    Batch,
+    Driver,
+    Health,
+    LoopPart,
+    MinutePart,
+    Place,
+    PollingPart,
+    SessionPart,
+)
 
 _DAYS: Final = 2
 _MINUTE: Final = timedelta(minutes=1)
@@ -86,7 +95,7 @@ def _session(plan: SessionPlan, until: datetime) -> SessionPart:
 
 def _minutes_of(rng: Random, session: str, since: datetime) -> Iterator[MinutePart]:
     for minute in sorted(rng.sample(range(24 * 60), _AGENT_MINUTES)):
-        yield _minute(rng, session, "agent", since + minute * _MINUTE, rng.randrange(2, 14), _AGENT)
+        yield agent_minute(rng, session, since + minute * _MINUTE)
 
 
 def _node_minutes(rng: Random, since: datetime) -> Iterator[MinutePart]:
@@ -96,6 +105,16 @@ def _node_minutes(rng: Random, since: datetime) -> Iterator[MinutePart]:
         yield _minute(rng, "", "human", at, rng.randrange(3, 16) if 8 <= at.hour < 20 else rng.randrange(1, 4), _PERSON)
         if minute % (3 * _PEOPLE_EVERY) == 0:
             yield _minute(rng, "", "unknown", at, rng.randrange(1, 6), _PERSON[2:])
+
+
+def agent_minute(rng: Random, session: str, at: datetime) -> MinutePart:
+    """Count a minute of an agent's session."""
+    return _minute(rng, session, "agent", at, rng.randrange(2, 14), _AGENT)
+
+
+def node_minute(rng: Random, at: datetime, place: Place) -> MinutePart:
+    """Count what nobody is known to have started in a minute at a place of a node."""
+    return _minute(rng, "", "unknown", at, rng.randrange(1, 6), _PERSON[2:])._replace(place=place)
 
 
 def _minute(

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from portal.core import clock
 from portal.core.errors import Conflict
-from portal.demo import activity, agents, cast, gpus, memory, people, policies, scheduler, security, telemetry
+from portal.demo import activity, agents, cast, gpus, memory, people, places, policies, scheduler, security, telemetry
 from portal.demo.facility import Facility, build_facility
 from portal.demo.history import Stage, person, play
 from portal.demo.plan import DAYS
@@ -63,6 +63,7 @@ def load_demo(*, seed: int, now: datetime, jobs: int, say: Say) -> Facility:
             gpus.tell_all(stage, facility, Random(f"{seed}:gpus"))
             scheduler.tell_all(stage, facility, Random(f"{seed}:scheduler"))
             activity.tell_all(stage, facility, Random(f"{seed}:activity"))
+            places.tell_all(stage, facility, Random(f"{seed}:places"))
             # The live simulator sends every second or two, so a minute of silence is late.
             jobs_source = IngestSource.objects.get(cluster=cluster, kind="jobs")
             telemetry_services.expect_source(actor=SYSTEM_ACTOR, source=jobs_source, every_s=60)

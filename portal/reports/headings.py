@@ -19,6 +19,8 @@ _OF_FIGURES: Final = {
     "gpu-stranded-labs": "Lab", "session-age": "Session", "similar-jobs": "What is the same",
     "records": "Records", "set-aside": "Reason", "attribution-methods": "Evidence", "command-classes": "Class",
     "file-tools": "Tool", "destructive-commands": "Command", "external-fetches": "From",
+    **dict.fromkeys(("where-agents-work", "where-agents-run-commands", "where-agents-submit"), "Place"),
+    "login-node-bias": "Share",
     **dict.fromkeys(("command-rate", "loop-time", "loops-closed", "query-commands", "polling-loops", "tree-walks",
                      "recursive-searches"), RUN_BY),
     **dict.fromkeys(("harness-cost", "decisions-declined"), TOLD_BY),

@@ -13,6 +13,7 @@ from telemetry.figures import (
     load,
     missing,
     out_of_memory,
+    places,
     scheduler,
     telling,
 )
@@ -29,6 +30,7 @@ FIGURES: dict[str, Figure] = {
     for part in (
         load,
         attribution,
+        places,
         behaviour,
         iteration,
         out_of_memory,

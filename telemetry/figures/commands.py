@@ -272,8 +272,8 @@ def _users(driven: Driven, measures: tuple[str, ...], above: int) -> Values:
 
 
 LIMIT = (
-    "Of login nodes with a collector alone: agents in jobs, over SSH or behind gateways are not seen, "
-    "nor are the words of some very short programs."
+    "Of nodes with a collector alone: agents on others and behind gateways are not seen, nor are the words of some "
+    "very short programs."
 )
 FIGURES = [
     Figure(

@@ -12,6 +12,7 @@ from telemetry.selectors import Definition, Scope
 from telemetry.selectors.commands import Commands, commands
 from telemetry.selectors.harness import Telling, telling
 from telemetry.selectors.methods import methods
+from telemetry.selectors.places import Places, places
 from telemetry.selectors.scheduler import Asking, asking
 
 if TYPE_CHECKING:
@@ -81,6 +82,10 @@ class Readings:
     @cached_property
     def methods(self) -> Mapping[str, int]:
         return methods(self.scope)
+
+    @cached_property
+    def places(self) -> Places:
+        return places(self.scope, loads=self.loads)
 
     @cached_property
     def commands(self) -> Commands:

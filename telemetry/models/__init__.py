@@ -9,6 +9,7 @@ from telemetry.models.activity import (
     PollingLoop,
 )
 from telemetry.models.collectors import BaselineStudy, CollectorReport
+from telemetry.models.gateways import Gateway, GatewayDay, GatewayMinute
 from telemetry.models.gpu import JobGpu, JobGpuUse
 from telemetry.models.gpu_rollups import RollupGpu, RollupGpuDirty
 from telemetry.models.harness import HarnessChoice, HarnessDay, HarnessReading
@@ -43,6 +44,9 @@ __all__ = [
     "CollectorReport",
     "DataGeneration",
     "ExperimentLoop",
+    "Gateway",
+    "GatewayDay",
+    "GatewayMinute",
     "HarnessChoice",
     "HarnessDay",
     "HarnessReading",

@@ -39,6 +39,7 @@ class IngestBatch(models.Model):
         FINDINGS = "findings", "Findings"
         GPU = "gpu", "GPU use"
         ACTIVITY = "activity", "Login-node activity"
+        GATEWAY = "gateway", "Gateway requests"
 
     class State(models.TextChoices):
         QUEUED = "queued", "Queued"

@@ -45,6 +45,7 @@ class JobFilter:
     states: tuple[str, ...] = ()
     user: str = ""
     agent: str = ""
+    place: str = ""  # of the session that it is attributed to
     campaign: str = ""
     max_elapsed_s: int | None = None
     wait_s: int | None = None  # waits, or waited, longer than that
@@ -67,7 +68,7 @@ class JobFilter:
             cluster=_cluster(query),
             first=_day(query, "from"), last=_day(query, "to"), max_elapsed_s=most, wait_s=_seconds(query, "wait"),
             by=_by(query.get("by", ""), states, ended_only=most is not None or bool(gpu_use or gpu_fit)),
-            gpu_use=gpu_use, gpu_fit=gpu_fit,
+            gpu_use=gpu_use, gpu_fit=gpu_fit, place=_one_of(query, "place", AgentSession.Place.values),
             actor=actor if actor in (*Actor.values, OTHERS) else "", states=states,
         )  # fmt: skip
 
@@ -86,7 +87,7 @@ class JobFilter:
         plain = {
             "cluster__name": self.cluster, "actor": self.actor, "harness": self.harness, "lab__name": self.lab,
             "partition": self.partition, "qos": self.qos, "cluster_user__login": self.user,
-            "campaign": self.campaign,
+            "campaign": self.campaign, "session__place": self.place,
         }  # fmt: skip
         if self.agent:
             jobs = jobs.filter(session__in=AgentSession.objects.visible_to(actor).filter(agent__name=self.agent))

@@ -18,11 +18,15 @@ class SessionAges:
 
 
 def session_ages(scope: Scope) -> dict[str, SessionAges]:
-    """Measure the age of each kind of session alive in the period (`agent`, `interactive`); one query."""
+    """Measure the age of each kind of session alive in the period (`agent`, `interactive`); one query.
+
+    Behind a gateway there is no process that lives: requests of half an hour are a session, and have no age.
+    """
     until = min(scope.period.ends, clock.now())
     alive = (
         AgentSession.objects.visible_to(scope.actor)
         .exclude(ended__lt=scope.period.starts)
+        .exclude(place=AgentSession.Place.GATEWAY)
         .filter(cluster=scope.cluster, started__lt=until)
     )
     if scope.lab:

@@ -9,6 +9,7 @@ from telemetry.services.activity import (
     start_study,
 )
 from telemetry.services.attribution import sweep_attributions
+from telemetry.services.gateways import Asked, GatewaySummary, import_gateway_log
 from telemetry.services.gpu import (
     FileSummary,
     GpuOutcome,
@@ -51,9 +52,11 @@ from telemetry.services.sessions import Declared, SessionOutcome, declare_sessio
 from telemetry.services.sources import expect_source, note_source
 
 __all__ = [
+    "Asked",
     "Commands",
     "Declared",
     "FileSummary",
+    "GatewaySummary",
     "GpuOutcome",
     "Progress",
     "PySlurm",
@@ -78,6 +81,7 @@ __all__ = [
     "expect_source",
     "feed_cluster",
     "hold_reader",
+    "import_gateway_log",
     "import_gpu_file",
     "ingest_file",
     "is_harness_telemetry_allowed",

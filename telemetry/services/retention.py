@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Final
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from portal.core import clock
@@ -14,6 +14,8 @@ from telemetry.models import (
     ActivitySubmission,
     CollectorReport,
     ExperimentLoop,
+    GatewayDay,
+    GatewayMinute,
     HarnessDay,
     HarnessReading,
     IngestBatch,
@@ -61,7 +63,8 @@ def prune() -> dict[str, int]:
 def _prune_activity(now: datetime) -> dict[str, int]:
     midnight = datetime.combine(oldest_day_kept(), time(), UTC)  # whole days: of a part nothing could be added up
     before = now - SESSIONS_KEPT
-    sessions = AgentSession.objects.exclude(process="").alias(over=Coalesce("ended", "last_seen", "started"))
+    told = ~Q(process="") | Q(place=AgentSession.Place.GATEWAY)  # and not declared
+    sessions = AgentSession.objects.filter(told).alias(over=Coalesce("ended", "last_seen", "started"))
     return {
         "minutes": _delete(ActivityMinute.objects.filter(minute__lt=midnight), _MANY),
         "reports": _delete(CollectorReport.objects.filter(until__lt=now - REPORTS_KEPT), _MANY),
@@ -69,6 +72,8 @@ def _prune_activity(now: datetime) -> dict[str, int]:
         "polling_loops": _delete(PollingLoop.objects.filter(last__lt=before), _MANY),
         "experiment_loops": _delete(ExperimentLoop.objects.filter(again__lt=before), _MANY),
         "sessions": _delete(sessions.filter(over__lt=before)),
+        "gateway_minutes": _delete(GatewayMinute.objects.filter(minute__lt=midnight), _MANY),
+        "gateway_days": _delete(GatewayDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
         "activity_days": _delete(ActivityDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
         # What harnesses told goes as what collectors told does: readings with minutes, days with days.
         "harness_readings": _delete(HarnessReading.objects.filter(at__lt=midnight), _MANY),

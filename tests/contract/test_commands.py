@@ -16,6 +16,7 @@ TESTED_BY = {
     "add_person": "principals/test_directory_commands.py",
     "issue_service_token": "principals/test_directory_commands.py",
     "publish_aup": "principals/test_directory_commands.py",
+    "import_gateway_log": "telemetry/test_import_gateway_log.py",
     "import_gpu_utilisation": "telemetry/test_import_gpu_use.py",
     "ingest_jobs": "telemetry/test_ingest_jobs.py",
     "report": "reports/test_monthly.py",

@@ -57,7 +57,7 @@ def test_an_agents_page_says_what_its_sessions_did(cast: Cast):
     assert shares["Build and compilation"] == 0, "the other session is not its own"
     shown = words(page)
     assert "4 commands a minute" in shown or "4.0 commands a minute" in shown
-    for said in (panel.definition, panel.limitation, "Sessions of okafor-docking on login nodes", "1 session"):
+    for said in (panel.definition, panel.limitation, "Sessions of okafor-docking", "1 session"):
         assert said in shown
     assert "3.0 for each submission" in shown
 

@@ -76,7 +76,7 @@ def test_every_source_has_a_row_and_a_kind_without_one_too(cast: Cast) -> None:
     assert [(row.name, row.kind, str(row.state)) for row in rows] == [
         ("reader", "jobs", "current"), ("spool", "jobs", "down"),
         ("", "sessions", "not_configured"), ("", "findings", "not_configured"), ("", "gpu", "not_configured"),
-        ("", "activity", "not_configured"),
+        ("", "activity", "not_configured"), ("", "gateway", "not_configured"),
     ]  # fmt: skip
     assert rows[0].lag_s == 7
 

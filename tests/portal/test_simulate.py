@@ -37,7 +37,7 @@ from security.engine.redact import redact
 from security.models import Incident
 from telemetry.engine.attribution import Matcher, Session
 from telemetry.engine.slurm.records import NEVER_ASSIGNED, JobRecord
-from telemetry.models import ActivityMinute, CollectorReport, IngestBatch, Job, JobGpu, JobGpuUse, RollupDay
+from telemetry.models import ActivityMinute, CollectorReport, GatewayDay, IngestBatch, Job, JobGpu, JobGpuUse, RollupDay
 from tests import factories
 
 ZONE = "America/New_York"
@@ -269,11 +269,13 @@ class TestLoaded:
 
     def test_every_record_became_a_job_and_none_was_refused(self, loaded: Facility) -> None:
         assert Job.objects.count() == len(loaded.records)
-        sums = IngestBatch.objects.aggregate(made=Sum("created_rows"), bad=Sum("rejected_rows"), keys=Sum("redactions"))
+        sums = IngestBatch.objects.exclude(kind="gateway").aggregate(
+            made=Sum("created_rows"), bad=Sum("rejected_rows"), keys=Sum("redactions")
+        )
         assert sums["made"] == len(loaded.records)
         assert sums["bad"] == 0
         assert sums["keys"] > 0
-        assert AgentSession.objects.count() == len(loaded.sessions)
+        assert AgentSession.objects.filter(place="login").count() == len(loaded.sessions)
 
     def test_gpus_are_used_as_measured_and_every_reading_found_its_job(self, loaded: Facility) -> None:
         assert not JobGpu.objects.filter(job=None).exists()
@@ -323,12 +325,20 @@ class TestLoaded:
 
     def test_collectors_told_of_the_sessions_that_are_open(self, loaded: Facility) -> None:
         assert not CollectorReport.objects.filter(rejected__gt=0).exists()
-        assert set(CollectorReport.objects.values_list("host", flat=True)) == set(cast.LOGIN_NODES)
+        hosts = set(CollectorReport.objects.values_list("host", flat=True))
+        assert hosts == {*cast.LOGIN_NODES, "agents01", "c0042"}
         open_now = AgentSession.objects.filter(kind="agent", ended=None)
         # What a collector tells of is the session that was declared, not another one beside it.
         assert open_now.count() == sum(each.kind == "agent" and each.ended_s is None for each in loaded.sessions)
         assert ActivityMinute.objects.filter(session__in=open_now).count() > 500
         assert not ActivityMinute.objects.filter(driver="human", session__isnull=False).exists()
+
+    def test_agents_work_at_all_places_and_no_line_of_the_gateway_was_refused(self, loaded: Facility) -> None:
+        elsewhere = Counter(AgentSession.objects.exclude(place="login").values_list("place", flat=True))
+        assert elsewhere == {"job": 5, "ssh": 5, "gateway": 5, "agent_host": 6}
+        assert not AgentSession.objects.exclude(place="login").filter(ended=None).exists()
+        assert set(GatewayDay.objects.values_list("driver", flat=True)) == {"agent", "human", "unknown"}
+        assert not IngestBatch.objects.filter(kind="gateway", rejected_rows__gt=0).exists()
 
     def test_trials_meet_the_jobs_that_were_submitted_for_them(self, loaded: Facility) -> None:
         planned = sum(plan.submit_s is not None for plan in loaded.trials)

@@ -55,6 +55,7 @@ def places() -> Iterator[Place]:
     for quadrant in ("both", "compute", "memory", "low"):
         yield Place(("gpu_quadrants", quadrant), SHARE, "gpu-utilisation", quadrant, "share")
     yield from _commands()
+    yield from _places()
     for row in ("command", "submit_line", "script", "template", "application", "work_dir"):
         yield Place(("alike", row), AMOUNT, "similar-jobs", row, "jobs")
 
@@ -131,6 +132,27 @@ def _of_driver(who: str) -> list[tuple[tuple[str, ...], str, str, str, str]]:
             for name, column in (("number", "calls"), ("users", "users"))
         ),
     ]
+
+
+_PLACES: Final = ("login", "job", "ssh", "gateway", "agent_host")
+_BOUNDS: Final = (("share", "share"), ("low", "low"), ("high", "high"))
+
+
+def _places() -> Iterator[Place]:
+    """Yield where agents work, and what login nodes alone would say."""
+    for place in _PLACES:
+        for name in ("people", "sessions"):
+            share = "people_share" if name == "people" else "share"
+            yield Place(("places", place, name), AMOUNT, "where-agents-work", place, name)
+            yield Place(("places", place, f"{name}_share"), SHARE, "where-agents-work", place, share)
+        told = (("submissions", "where-agents-submit"), ("commands", "where-agents-run-commands"))
+        for name, figure in told if place != "gateway" else told[:1]:
+            yield Place(("places", place, name), AMOUNT, figure, place, name)
+            for bound, column in _BOUNDS:
+                yield Place(("places", place, f"{name}_{bound}"), SHARE, figure, place, column)
+    for row in ("people", "submissions", "commands"):
+        for column in ("login", "all", "difference"):
+            yield Place(("login_view", row, column), SHARE, "login-node-bias", row, column)
 
 
 # Planted, and measured by no figure yet: each with the figure that is to come. A figure that has come is taken out

@@ -16,10 +16,10 @@ from telemetry.models import IngestBatch
 PAGE_SIZE = 50
 # Column, words, what it means.
 OUTCOMES = (
-    ("created_rows", "New", "Jobs that were not known before."),
-    ("updated_rows", "Updated", "Known jobs of which it said something newer."),
+    ("created_rows", "New", "Not known before."),
+    ("updated_rows", "Updated", "Known, and it said something newer."),
     ("duplicate_rows", "Already known", "Sent before, word for word; nothing changed."),
-    ("late_rows", "Overtaken", "Older than what is known of the job; nothing changed."),
+    ("late_rows", "Overtaken", "Older than what is known; nothing changed."),
     ("step_rows", "Steps", "Lines of job steps, which are not kept."),
     ("rejected_rows", "Refused", "Set aside with a reason; see below."),
 )

@@ -17,7 +17,7 @@ from telemetry.figures.load import LABELS
 from telemetry.models import BaselineStudy
 from telemetry.selectors import Period, ratio
 from telemetry.selectors.activity import CATEGORIES
-from telemetry.selectors.login_nodes import LoginNode, composition, login_nodes
+from telemetry.selectors.login_nodes import LoginNode, PlaceNow, composition, login_nodes, places_now
 from telemetry.selectors.methods import newest_methods
 
 DAYS: Final = 7
@@ -43,6 +43,7 @@ def show_login_nodes(request: PageRequest) -> HttpResponseBase:
     context = {
         "nodes": nodes, "kpis": _kpis(nodes), "evidence": _evidence(actor),
         "composition": _categories(composed), "drivers": _drivers(composed),
+        "places": _places(places_now(actor, period)),
         "studies": BaselineStudy.objects.visible_to(actor).select_related("cluster").order_by("-starts")[:STUDIES],
         "period": formats.date_range(period.first, period.last), "now": clock.now(),
     }  # fmt: skip
@@ -78,6 +79,11 @@ def _kpis(nodes: list[LoginNode]) -> dict[str, Any]:
         "lost": sum(node.lost for node in nodes), "missed": sum(node.argv_missed for node in nodes),
         "events": sum(node.events for node in nodes), "commands": commands, "unknown_share": ratio(unknown, commands),
     }  # fmt: skip
+
+
+def _places(found: list[PlaceNow]) -> list[PlaceNow]:
+    """Return the places, where anything is seen at any of them."""
+    return found if any(place.is_watched for place in found) else []
 
 
 def _drivers(composed: dict[str, dict[str, int]]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ ACTORS = [
 WAITS = [("", "any time"), ("600", "10 min"), ("3600", "1 h"), ("21600", "6 h"), ("86400", "24 h"), ("604800", "7 d")]
 _TAGS = {
     "from": "From {}", "to": "Until {}", "user": "User {}", "agent": "Agent {}", "campaign": "Campaign {}",
-    "qos": "QoS {}", "max_elapsed_s": "Ran at most {} s", "gpu_use": "GPU use: {}",
+    "place": "Agent’s place: {}", "qos": "QoS {}", "max_elapsed_s": "Ran at most {} s", "gpu_use": "GPU use: {}",
     "gpu_fit": "Would have done: {}",
 }  # fmt: skip
 Options = list[tuple[str, str]]

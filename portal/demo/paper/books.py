@@ -30,6 +30,7 @@ class Books:
         self.calls: Counter[str] = Counter()
         self.quadrants: Counter[str] = Counter()
         self.activity: dict[str, Any] = {}
+        self.places: dict[str, Any] = {}
         self._by_account: dict[str, Sums] = defaultdict(Sums)
         self._by_job: dict[str, Sums] = defaultdict(Sums)
         self._harnesses: dict[str, Sums] = defaultdict(Sums)
@@ -111,6 +112,7 @@ class Books:
             "gpu_measured_jobs": self.quadrants.total(),
             "alike": self._table(),
             "activity": self.activity,
+            **self.places,
         }
 
     def _split(self, sums: Mapping[str, Sums]) -> dict[str, dict[str, float]]:

@@ -18,6 +18,9 @@ from portal.demo.paper.books import Books
 from portal.demo.paper.gpus import GpuExports
 from portal.demo.paper.jobs import Workload
 from portal.demo.paper.levels import Levels
+from portal.demo.paper.places.books import PlaceBooks
+from portal.demo.paper.places.placing import Placement
+from portal.demo.paper.places.sending import send_logs
 from portal.demo.paper.plan import Plan, make_plan
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
@@ -63,7 +66,11 @@ class _Loading:
         """Load everything; return the books."""
         self._books.note_sessions(self._plan.spans)
         # Before any job, as each is then attributed once. Collectors tell of the sessions too.
-        self._books.activity = send_all(self._plan, self._cluster, self._say)
+        placed = PlaceBooks()
+        placement = Placement(self._plan, placed)
+        self._books.activity = send_all(self._plan, self._cluster, placement.split, self._say)
+        send_logs(self._plan, self._cluster, placement, placed, self._say)
+        self._books.places = placed.as_json()
         with TemporaryFile("w+t", encoding="utf-8") as exports:
             exports.write(gpus.HEADER)
             for dump in self._dumps(exports):

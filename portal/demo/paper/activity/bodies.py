@@ -98,13 +98,13 @@ class Bodies:
         minutes = self._minutes(driver, number, watch, first, behind)
         for act in self._acts.get((watch, span), ()):
             minutes[(act.at_s - watch) // _MINUTE_S].append(SUBMISSION)
-            body["submissions"].append({"session": _id(number, span), "at": _zulu(act.at_s)})
+            body["submissions"].append({"session": id_of(number, span), "at": _zulu(act.at_s)})
         for minute, kinds in sorted(minutes.items()):
             counts = Counter(name for kind in kinds for name in kind) + Counter(commands=len(kinds))
             self.books.note_minute(driver, span.person, number, counts)
             at = _zulu(watch + minute * _MINUTE_S)
             body["minutes"].append(
-                {"session": _id(number, span), "driver": driver, "minute": at, "counts": dict(counts)}
+                {"session": id_of(number, span), "driver": driver, "minute": at, "counts": dict(counts)}
             )
         self._loops(body, driver, number, watch)
         last = min(until_s, watch + _MINUTE_S * max(minutes, default=first))
@@ -126,7 +126,7 @@ class Bodies:
         for act in self._closing.get((watch, span), ()):
             self.books.note_loop(driver, act.interval_s)
             submitted, again = _zulu(act.at_s), _zulu(act.at_s + act.interval_s)
-            body["loops"].append({"session": _id(number, span), "submitted": submitted, "again": again})
+            body["loops"].append({"session": id_of(number, span), "submitted": submitted, "again": again})
         begun, behind = (watch + _MINUTE_S * minute for minute in self._whole_minutes(span, watch))
         if rng.random() < published.POLLING_AN_HOUR[driver] * (behind - begun) / HOUR_S:
             period_s = round(rng.uniform(*published.POLLING_PERIOD_S[driver]), 1)
@@ -134,7 +134,7 @@ class Bodies:
             self.books.note_polling(driver, queries, period_s)
             last = begun + int(period_s * (queries - 1))
             body["polling"].append(
-                {"session": _id(number, span), "first": _zulu(begun), "last": _zulu(last), "queries": queries,
+                {"session": id_of(number, span), "first": _zulu(begun), "last": _zulu(last), "queries": queries,
                  "period_s": period_s}
             )  # fmt: skip
 
@@ -152,7 +152,7 @@ class Bodies:
         self._told[number] = span.end_s if span.end_s is not None and span.end_s <= until_s else None
         over = span.end_s is not None and span.end_s <= until_s
         return {
-            "id": _id(number, span), "kind": span.kind, "harness": span.harness,
+            "id": id_of(number, span), "kind": span.kind, "harness": span.harness,
             "user": self._plan.people[span.person].login, "start": _zulu(span.start_s), "last": _zulu(last_s),
             "end": _zulu(span.end_s) if over and span.end_s is not None else None,
         }  # fmt: skip
@@ -203,7 +203,7 @@ def _hosts() -> list[str]:
     return [f"login{number}" for number in range(1, HOSTS + 1)]
 
 
-def _id(number: int, span: Span) -> str:
+def id_of(number: int, span: Span) -> str:
     """Name a session by its root's process id and start in ticks; a boot counts them from zero, here from 1970."""
     return f"{_FIRST_PID + number}-{span.start_s * 100}"
 

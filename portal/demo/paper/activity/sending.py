@@ -1,7 +1,7 @@
 """Sending the bodies of collectors as they would have come: each at its time, people's shells in a study."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -20,8 +20,14 @@ _STUDIED: Final = timedelta(days=90)
 _STUDY_ENDS: Final = timedelta(days=5)  # behind the window
 
 
-def send_all(plan: Plan, cluster: Cluster, say: Callable[[str], object]) -> dict[str, Any]:
-    """Send every body, and have their days added up; return the books. Errors: `Conflict` where a part is refused."""
+def send_all(
+    plan: Plan, cluster: Cluster, split: Callable[[dict[str, Any]], Iterable[dict[str, Any]]],
+    say: Callable[[str], object],
+) -> dict[str, Any]:  # fmt: skip
+    """Send every body, parted by `split`, and have their days added up; return the books.
+
+    Errors: `Conflict` where a part is refused.
+    """
     bodies = Bodies(plan, cluster.name)
     ends = datetime.fromtimestamp(plan.end_s, UTC)
     say(f"Sending what collectors saw in {len(bodies.watches)} watches of {bodies.watch_s // 3600} h …")
@@ -31,7 +37,8 @@ def send_all(plan: Plan, cluster: Cluster, say: Callable[[str], object]) -> dict
             approved_by="nobody: these are made up", until=ends + _STUDY_ENDS,
         )  # fmt: skip
     for body in bodies:
-        _send(cluster, body)
+        for part in split(body):
+            _send(cluster, part)
     with clock.at(ends + _LATE):
         while telemetry_services.refresh_activity(cluster):
             pass

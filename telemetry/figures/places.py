@@ -1,0 +1,233 @@
+"""Figures of where agents work, and of what a view of login nodes alone would say.
+
+A site that sends agents off its login nodes sees fewer of them there, whatever they do.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from telemetry.engine.cells import enough, withhold
+from telemetry.figures.kinds import Column, Figure, Measured, Row, Section, Unit
+from telemetry.figures.load import JOB_WORDS
+from telemetry.figures.readings import Readings
+from telemetry.models import Actor
+from telemetry.selectors import MIN_PEOPLE, ratio
+from telemetry.selectors.places import (
+    Place,
+    PlaceLoad,
+    Places,
+    View,
+    agent_commands,
+    agent_submissions,
+    agent_users,
+)
+
+LABELS: Final = {
+    Place.LOGIN: "Login nodes", Place.JOB: "In jobs", Place.SSH: "Over SSH, without a terminal",
+    Place.GATEWAY: "Behind gateways", Place.AGENT_HOST: "Hosts for agents",
+}  # fmt: skip
+_NAMES: Final = {
+    Place.LOGIN: "login nodes", Place.JOB: "jobs", Place.SSH: "SSH without a terminal", Place.GATEWAY: "gateways",
+    Place.AGENT_HOST: "hosts for agents",
+}  # fmt: skip
+NOT_WATCHED: Final = "not watched"
+FEW: Final = f"Rows about fewer than {MIN_PEOPLE} people are left empty, and one more where subtraction would tell."
+BLIND: Final = "What agents do where nothing watches is in no number here."
+_AGENT, _UNKNOWN = Actor.AGENT.value, Actor.UNKNOWN.value
+
+Values = tuple[int | float | None, ...]
+
+
+def _off_login(rows: Sequence[Row], found: Places, of: Callable[[PlaceLoad], int]) -> float | None:
+    """Return the share of agents' that is not of login nodes; None where the row of these is empty."""
+    if rows[0].values[0] is None:
+        return None
+    whole = sum(of(load) for load in found.loads.values())
+    return ratio(whole - of(found.loads[Place.LOGIN]), whole)
+
+
+def _by_place(
+    found: Places, columns: Sequence[Column], people_of: Callable[[PlaceLoad], set[int]],
+    values: Callable[[PlaceLoad], Values], is_told: Callable[[PlaceLoad], bool], query: bool = False,
+) -> tuple[list[Row], str]:  # fmt: skip
+    """Return a row for each place, login nodes first, and what is said of those that are empty."""
+    hidden = _hidden([_Cell(load, people_of(load)) for load in found.loads.values() if people_of(load)])
+    rows = []
+    for place, label in LABELS.items():
+        load = found.loads[place]
+        empty = not is_told(load) or place.value in hidden
+        rows.append(
+            Row(
+                place.value, label if load.is_watched else f"{label}: {NOT_WATCHED}",
+                (None,) * len(columns) if empty else values(load),
+                {"actor": _AGENT, "place": place.value} if query and not empty else None,
+            )
+        )  # fmt: skip
+    return rows, " ".join([*_blind(found), *([FEW] if hidden else [])])
+
+
+def _hidden(cells: list["_Cell"]) -> set[str]:
+    """Return the places whose rows are left empty; of login nodes last, for the difference to all tells of them."""
+    cells.sort(key=lambda cell: (cell.place != Place.LOGIN, -cell.people))
+
+    def people_in(some: Sequence[_Cell]) -> int:
+        return len(set().union(*(one.who for one in some)))
+
+    _, rest = withhold(cells, limit=len(cells), people_in=people_in)
+    return {cell.place for cell in rest}
+
+
+def _blind(found: Places) -> list[str]:
+    """Say which places nothing told of."""
+    names = ", ".join(_NAMES[Place(place)] for place in found.not_watched)
+    return [f"Not watched: {names}. {BLIND}"] if names else []
+
+
+class _Cell:
+    """A place with the people that its row is about."""
+
+    def __init__(self, load: PlaceLoad, who: set[int]) -> None:
+        self.place, self.who = load.place, who
+
+    @property
+    def people(self) -> int:
+        return len(self.who)
+
+
+def _nothing(columns: tuple[Column, ...]) -> Measured:
+    return Measured(None, columns, note="Nothing told of agents in this period.")
+
+
+def _work(readings: Readings) -> Measured:
+    found = readings.places
+    columns = (
+        Column("people", "People with agents", Unit.PEOPLE), Column("people_share", "Of them", Unit.SHARE),
+        Column("sessions", "Sessions", Unit.SESSIONS, adds_up=True),
+        Column("share", "Of all sessions", Unit.SHARE),
+    )  # fmt: skip
+    everybody = set.union(*(load.users for load in found.loads.values()))
+    sessions = sum(load.sessions for load in found.loads.values())
+    if not sessions:
+        return _nothing(columns)
+    rows, note = _by_place(
+        found, columns, lambda load: load.users,
+        lambda load: (len(load.users), ratio(len(load.users), len(everybody)), load.sessions,
+                      ratio(load.sessions, sessions)),
+        lambda load: load.is_watched,
+    )  # fmt: skip
+    return Measured(_off_login(rows, found, lambda load: load.sessions), columns, tuple(rows), note=note)
+
+
+def _commands(readings: Readings) -> Measured:
+    """Count agents' commands by place, with the bounds that commands of nobody leave."""
+    found = readings.places
+    columns = (
+        Column("commands", "Commands", Unit.CALLS, adds_up=True), Column("share", "Of agents’", Unit.SHARE),
+        Column("low", "At least", Unit.SHARE), Column("high", "At most", Unit.SHARE),
+        Column("unknown", "Of nobody, there", Unit.SHARE),
+    )  # fmt: skip
+    agents, unknown = found.commands_of(_AGENT), found.commands_of(_UNKNOWN)
+    if not agents:
+        return _nothing(columns)
+
+    def values(load: PlaceLoad) -> Values:
+        own, nobody = load.commands[_AGENT], load.commands[_UNKNOWN]
+        return (
+            own, ratio(own, agents), ratio(own, agents + unknown - nobody), ratio(own + nobody, agents + nobody),
+            ratio(nobody, load.commands.total()),
+        )  # fmt: skip
+
+    rows, note = _by_place(found, columns, lambda load: load.commanders, values, lambda load: load.is_heard)
+    everything = sum(load.commands.total() for load in found.loads.values())
+    value = _off_login(rows, found, lambda load: load.commands[_AGENT])
+    gateways = "" if found.loads[Place.GATEWAY].is_heard else "Gateways count requests, and no commands."
+    return Measured(value, columns, tuple(rows), ratio(unknown, everything), " ".join(filter(None, (gateways, note))))
+
+
+def _submissions(readings: Readings) -> Measured:
+    """Count agents' submissions by the place of their session, with the bounds that those of nobody leave."""
+    found = readings.places
+    columns = (
+        Column("submissions", "Submissions", Unit.SUBMISSIONS, adds_up=True),
+        Column("share", "Of agents’", Unit.SHARE), Column("low", "At least", Unit.SHARE),
+        Column("high", "At most", Unit.SHARE), Column("people", "People", Unit.PEOPLE),
+    )  # fmt: skip
+    agents, nobody, placeless = found.submissions, found.unattributed, found.placeless
+    if not agents:
+        return _nothing(columns)
+    rows, note = _by_place(
+        found, columns, lambda load: load.submitters,
+        lambda load: (
+            load.submissions, ratio(load.submissions, agents), ratio(load.submissions, agents + nobody),
+            ratio(load.submissions + placeless + nobody, agents + nobody), len(load.submitters),
+        ),
+        lambda load: load.is_watched, query=True,
+    )  # fmt: skip
+    if placeless:
+        share = ratio(placeless, agents)
+        note = f"{note} Of {share:.1%} the controller’s label alone says that they are agents’: they are of no place."
+    value = _off_login(rows, found, lambda load: load.submissions)
+    return Measured(value, columns, tuple(rows), ratio(nobody, found.submitted), note.strip())
+
+
+def _bias(readings: Readings) -> Measured:
+    """Put the headline shares side by side: of login nodes alone, and of every place that anything tells of."""
+    found = readings.places
+    columns = (
+        Column("login", "Login nodes alone", Unit.SHARE), Column("all", "All places", Unit.SHARE),
+        Column("difference", "Not seen from login nodes", Unit.SHARE),
+    )  # fmt: skip
+    views = {
+        "people": ("Agents’ share of people", agent_users(found)),
+        "submissions": ("Agents’ share of submissions", agent_submissions(found)),
+        "commands": ("Agents’ share of commands", agent_commands(found)),
+    }
+    rows = tuple(Row(key, label, _compared(view)) for key, (label, view) in views.items())
+    hidden = any(not _may_be_shown(view) for _, view in views.values())
+    notes = _blind(found)
+    notes += [f"Rows in which fewer than {MIN_PEOPLE} people make the difference are left empty."] if hidden else []
+    return Measured(
+        rows[1].values[2], columns, rows, ratio(found.unattributed, found.submitted), " ".join(notes)
+    )  # fmt: skip
+
+
+def _may_be_shown(view: View) -> bool:
+    return all(enough(len(some)) for some in (view.login_people, view.elsewhere))
+
+
+def _compared(view: View) -> Values:
+    if not _may_be_shown(view):
+        return (None, None, None)
+    missing = None if view.login is None or view.everywhere is None else view.everywhere - view.login
+    return (view.login, view.everywhere, missing)
+
+
+LIMIT = "A place counts by what watched it: what nobody watched has no number, not none."
+FIGURES = [
+    Figure(
+        "where-agents-work", Section.LOAD, "Agents’ sessions off login nodes",
+        "Sessions of agents that were open in the period, by where they ran: a login node, a job, a shell over SSH "
+        "without a terminal, a gateway (requests no more than half an hour apart), a host for agents. The headline is "
+        "the share that ran elsewhere than on login nodes. One person may be at several places.",
+        "sessions of agents that a collector or a gateway’s log told of, or that a harness declared", Unit.SHARE, _work,
+        facility_only=True,
+    ),
+    Figure(
+        "where-agents-run-commands", Section.LOAD, "Agents’ commands off login nodes",
+        "Programs that agents’ sessions started, by where. At least and at most: if all commands of which nobody knows "
+        "who drives them were agents’, elsewhere or there. The headline is the share off login nodes.",
+        "programs started where a collector watched", Unit.SHARE, _commands, facility_only=True,
+    ),
+    Figure(
+        "where-agents-submit", Section.LOAD, "Agents’ submissions off login nodes",
+        "Jobs attributed to an agent’s session, by where that session ran. At least and at most: if all submissions "
+        "that are not attributed, or of no place, were agents’, elsewhere or from there. The headline is the share off "
+        "login nodes.", JOB_WORDS, Unit.SHARE, _submissions, facility_only=True,
+    ),
+    Figure(
+        "login-node-bias", Section.LOAD, "Agents’ share of submissions that login nodes alone do not show",
+        "The report’s headline shares as they would be if login nodes alone were watched, beside those of all places. "
+        "People are agents’ by account. Commands are shares of what started where was looked.", JOB_WORDS, Unit.SHARE,
+        _bias, facility_only=True,
+    ),
+]  # fmt: skip
