@@ -81,7 +81,7 @@ def in_its_form(operation: Answer) -> Answer:
 def export_metrics(request: HttpRequest) -> HttpResponse:
     """Take the metrics of the agent's harness; what is not taken is said in `partialSuccess`."""
     services.expect_harness_telemetry(actor=actor_of(request))
-    form, message = _read(request, ExportMetricsServiceRequest(), reading.count_points)
+    form, message = _read(request, ExportMetricsServiceRequest(), reading.is_more_of_metrics)
     taken = services.record_metrics(actor=actor_of(request), request=message)
     return _answer(wire.answer_metrics(taken.refused, taken.words), form)
 
@@ -96,7 +96,7 @@ def export_metrics(request: HttpRequest) -> HttpResponse:
 def export_logs(request: HttpRequest) -> HttpResponse:
     """Take the events of the agent's harness; a record that holds a prompt is refused whole, and nothing of it kept."""
     services.expect_harness_telemetry(actor=actor_of(request))
-    form, message = _read(request, ExportLogsServiceRequest(), reading.count_records)
+    form, message = _read(request, ExportLogsServiceRequest(), reading.is_more_of_logs)
     taken = services.record_logs(actor=actor_of(request), request=message)
     return _answer(wire.answer_logs(taken.refused, taken.words), form)
 
@@ -129,7 +129,7 @@ def _told_day(day: date, use: HarnessUse) -> ToldDay:
     )  # fmt: skip
 
 
-def _read(request: HttpRequest, message: M, count: Callable[[M], int]) -> tuple[wire.Form, M]:
+def _read(request: HttpRequest, message: M, is_more: Callable[[M, int], bool]) -> tuple[wire.Form, M]:
     """Return a body's form and message. Errors: `TooLarge`, and 400 or 415 that say nothing of what was sent."""
     form = _form_of(request)
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
@@ -145,7 +145,7 @@ def _read(request: HttpRequest, message: M, count: Callable[[M], int]) -> tuple[
         raise _Malformed(
             f"The body is no {type(message).__name__}.", remedy="Send what OTLP 1 says, as its headers tell."
         ) from None
-    if count(message) > wire.MOST_TOLD:
+    if is_more(message, wire.MOST_TOLD):
         raise _too_large()
     return form, message
 
@@ -162,7 +162,7 @@ def _form_of(request: HttpRequest) -> wire.Form:
 def _too_large() -> TooLarge:
     return TooLarge(
         f"The body has more than {wire.MOST_PACKED >> 20} MB, {wire.MOST_UNPACKED >> 20} MB unpacked, or "
-        f"{wire.MOST_TOLD} points or records.", remedy="Send it in smaller batches, more often.",
+        f"{wire.MOST_TOLD} points, records, or parts around them.", remedy="Send it in smaller batches, more often.",
     )  # fmt: skip
 
 

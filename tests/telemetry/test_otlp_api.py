@@ -101,6 +101,24 @@ def test_too_many_points_are_refused(agent_api: Api, monkeypatch):
     assert send(agent_api, "metrics", costs()).status_code == 413
 
 
+EMPTY = wire.MOST_TOLD + 1
+
+
+@pytest.mark.parametrize(
+    ("signal", "body", "kind"),
+    [
+        ("metrics", b"\x0a\0" * EMPTY, PROTOBUF),
+        ("metrics", metrics(*[counter("x", [])] * EMPTY).SerializeToString(), PROTOBUF),
+        ("logs", b"\x0a\0" * EMPTY, PROTOBUF),
+        ("metrics", b'{"resourceMetrics":[' + b"{}," * wire.MOST_OBJECTS + b"{}]}", "application/json"),
+        ("logs", b'{"x":[' + b"[]," * wire.MOST_OBJECTS + b"[]]}", "application/json"),
+    ],
+)
+def test_nothing_much_of_empty_parts_is_looked_at(agent_api: Api, signal, body, kind):
+    """They pack to a thousandth, and would take a core for many seconds."""
+    assert send(agent_api, signal, body, kind=kind, packed=True).status_code == 413
+
+
 def test_traces_are_refused_clearly(agent_api: Api):
     answer = send(agent_api, "traces", b"spans")
     assert answer.status_code == 403

@@ -9,7 +9,7 @@ import hmac
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -34,6 +34,7 @@ NO_NUMBER: Final = "no_number"
 TOO_OLD: Final = "too_old"
 FUTURE: Final = "future"
 
+_AS_IT_GREW: Final = AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
 _NUMBER: Final = re.compile(r"\d{1,15}(?:\.\d{1,15})?")
 _LONGEST: Final = 200  # of a text that we look at
 _DIGEST: Final = 24  # hexadecimal digits
@@ -72,19 +73,29 @@ class Read:
             self.refused[told] += 1
 
 
-def count_points(request: ExportMetricsServiceRequest) -> int:
-    """Count the points of counters, which are all that is read."""
-    return sum(
-        len(metric.sum.data_points)
-        for resource in request.resource_metrics
-        for scope in resource.scope_metrics
-        for metric in scope.metrics
+def is_more_of_metrics(request: ExportMetricsServiceRequest, most: int) -> bool:
+    """Say whether a request has more points of counters, or more of what points stand in, than are looked at."""
+    return _is_more(
+        most,
+        request.resource_metrics,
+        lambda resource: resource.scope_metrics,
+        lambda scope: scope.metrics,
+        lambda metric: metric.sum.data_points,
     )
 
 
-def count_records(request: ExportLogsServiceRequest) -> int:
-    """Count the log records of a request."""
-    return sum(len(scope.log_records) for resource in request.resource_logs for scope in resource.scope_logs)
+def is_more_of_logs(request: ExportLogsServiceRequest, most: int) -> bool:
+    """Say whether a request has more records, or more of what records stand in, than are looked at."""
+    return _is_more(most, request.resource_logs, lambda resource: resource.scope_logs, lambda scope: scope.log_records)
+
+
+def _is_more(most: int, parts: Sequence[Any], *within: Callable[[Any], Sequence[Any]]) -> bool:
+    """Count level by level, never going into one that is too many: an empty part is two bytes, and packs to nothing."""
+    for below in within:
+        if len(parts) > most or sum(len(below(part)) for part in parts) > most:
+            return True
+        parts = [each for part in parts for each in below(part)]
+    return False
 
 
 def read_metrics(request: ExportMetricsServiceRequest, harness: Harness, span: Span, key: bytes) -> Read:
@@ -150,10 +161,11 @@ class _Place(NamedTuple):
 
 def _points(metric: Any, rules: tuple[Rule, ...], place: _Place) -> Iterator[Told | str]:
     temporality = metric.sum.aggregation_temporality
-    if metric.WhichOneof("data") != "sum" or not metric.sum.is_monotonic or not temporality:
+    is_known = temporality in (_AS_IT_GREW, AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE)
+    if metric.WhichOneof("data") != "sum" or not metric.sum.is_monotonic or not is_known:
         yield NO_COUNTER
         return
-    is_delta = temporality == AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
+    is_delta = temporality == _AS_IT_GREW
     for point in metric.sum.data_points:
         if point.flags & DataPointFlags.DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK:
             continue
@@ -172,9 +184,12 @@ def _point(point: Any, rules: tuple[Rule, ...], place: _Place, is_delta: bool) -
     measure = next(filter(None, (_measure_of(rule, told, place.harness) for rule in rules)), "")
     if not measure:
         return ""
+    counted = in_units(measure, value)
+    if counted > LARGEST:
+        return NO_NUMBER
     series = place.digest_of(point.attributes, str(start_ns), str(at_ns) if is_delta else "")
     source = DELTA if is_delta else CUMULATIVE
-    return Told(place.session_of(told), source, series, at_ns, start_ns, {measure: in_units(measure, value)})
+    return Told(place.session_of(told), source, series, at_ns, start_ns, {measure: counted})
 
 
 def read_logs(request: ExportLogsServiceRequest, harness: Harness, span: Span, key: bytes) -> Read:
@@ -218,7 +233,7 @@ def _event(record: Any, told: Mapping[str, Any], place: _Place) -> Told | str:
             counts[measure] += 1
         for attribute, valued in rule.values.items():
             number = _number(told.get(attribute))
-            if number is None:
+            if number is None or in_units(valued, number) > LARGEST:
                 return NO_NUMBER
             counts[valued] += in_units(valued, number)
     if not counts:
@@ -241,8 +256,11 @@ def _measure_of(rule: Rule, told: Mapping[str, Any], harness: Harness) -> str:
 
 # --- values ---------------------------------------------------------------------------------------------------
 def _plain(attributes: Iterable[KeyValue]) -> dict[str, Any]:
-    """Return attributes by name; of one that is no text, number or truth only that it is there."""
-    return {each.key: _scalar(each.value) for each in attributes}
+    """Return attributes by name; of one that is no text, number or truth, or is there twice, only that it is there."""
+    found: dict[str, Any] = {}
+    for each in attributes:
+        found[each.key] = True if each.key in found else _scalar(each.value)
+    return found
 
 
 def _scalar(value: AnyValue) -> Any:

@@ -17,6 +17,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 MOST_PACKED: Final = 2 * 2**20
 MOST_UNPACKED: Final = 8 * 2**20
 MOST_TOLD: Final = 2000  # points or records of one body: exporters send some hundreds
+MOST_OBJECTS: Final = 200_000  # of a body of JSON, taken apart one by one: 2000 records have fewer
 _GZIP: Final = 31  # zlib's word for a gzip header and trailer
 
 M = TypeVar("M", bound=Message)
@@ -56,7 +57,9 @@ def unpack(body: bytes, encoding: str) -> bytes:
 
 
 def parse(body: bytes, form: Form, message: M) -> M:
-    """Read a body into a message. Errors: `Unreadable`, which never says what stood there."""
+    """Read a body into a message. Errors: `TooBig`, and `Unreadable`, which never says what stood there."""
+    if form is Form.JSON and max(map(body.count, (b"{", b"[", b","))) > MOST_OBJECTS:
+        raise TooBig
     try:
         if form is Form.PROTOBUF:
             message.ParseFromString(body)

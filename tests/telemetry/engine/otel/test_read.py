@@ -235,3 +235,22 @@ def test_attributes_of_a_resource_are_looked_at_once(monkeypatch: pytest.MonkeyP
     read_metrics(told, harness("claude-code"), SPAN, KEY)
     assert looked.count(3) == 1
     assert len(looked) == 51
+
+
+def test_a_prompt_told_twice_is_a_prompt():
+    request = logs({"name": "api_request", "prompt": "fold it"}, at=AT)
+    record = request.resource_logs[0].scope_logs[0].log_records[0]
+    record.attributes.extend(pairs({"prompt": "<REDACTED>"}))
+    assert read_logs(request, harness("claude-code"), SPAN, KEY).refused == {reading.PROMPT: 1}
+
+
+def test_what_is_too_much_in_our_units_is_no_number():
+    point_of = counter("claude_code.cost.usage", [point(9.0e12, AT)])
+    assert read_metrics(metrics(point_of), harness("claude-code"), SPAN, KEY).refused == {reading.NO_NUMBER: 1}
+    event = logs({"name": "api_request", "cost_usd": 9.0e12}, at=AT)
+    assert read_logs(event, harness("claude-code"), SPAN, KEY).refused == {reading.NO_NUMBER: 1}
+
+
+def test_a_temporality_nobody_knows_is_no_counter():
+    told = counter("claude_code.cost.usage", [point(1.0, AT)], temporality=77)
+    assert read_metrics(metrics(told), harness("claude-code"), SPAN, KEY).refused == {reading.NO_COUNTER: 1}
