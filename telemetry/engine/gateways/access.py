@@ -13,6 +13,7 @@ _COMBINED: Final = re.compile(
     rf"(?: {_QUOTED} {_QUOTED})?"
 )
 _APACHE_TIME: Final = re.compile(r"(\d\d)/(\w{3})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)\Z", re.ASCII)
+_LARGEST: Final = 2**63
 _FRACTION: Final = re.compile(r"[.,]\d[\d.]*")
 _NAMES: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS: Final = {name: number for number, name in enumerate(_NAMES, start=1)}
@@ -76,7 +77,9 @@ def read_fields(fields: Mapping[str, Any], zone: tzinfo) -> Access:
 def _word(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
         value = fields.get(name)
-        if isinstance(value, str | int) and value != "":
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, int) and abs(value) < _LARGEST:  # a longer one cannot be written out
             return str(value)
     return ""
 

@@ -19,7 +19,8 @@ from telemetry.engine.gateways.agents import Client, client_of
 from telemetry.engine.gateways.paths import act_of
 
 LONGEST_LINE: Final = 16_384
-_PAIR: Final = re.compile(r'(\w+)="([^"]*)"')
+_PAIR: Final = re.compile(r'(?<!\w)(\w{1,40})="([^"]*)"')
+_HOOK: Final = frozenset({"log_time", "local_user", "req_method", "req_uri", "req_status", "req_user_agent"})
 _HUB: Final = re.compile(
     r"\[\w (?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) JupyterHub log:\d+\] (?P<status>\d{3}) (?P<method>[A-Z]+) "
     r"(?P<target>\S+)(?: (?:→|->) \S+)? \((?P<user>.*)@[^@()]*\) [\d.]+ms"
@@ -82,10 +83,22 @@ def _request(kind: str, access: Access, system: str = "") -> Reading:
 
 def _ondemand(line: str, zone: tzinfo) -> Reading:
     if 'log_hook="ood"' in line:
-        return _request("ondemand", read_fields(dict(_PAIR.findall(line)), zone))
+        return _request("ondemand", read_fields(_hook_fields(line), zone))
     if access := _web_access(line, zone):
         return _request("ondemand", access)
     return Unread("form")
+
+
+def _hook_fields(line: str) -> Mapping[str, Any]:
+    """Read the fields of a line of OnDemand's hook, which does not escape what stands between quotation marks.
+
+    A name that is there twice was written by whoever asked, perhaps in their user agent. Errors: `Fault`.
+    """
+    pairs = [(name, value) for name, value in _PAIR.findall(line) if name in _HOOK]
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise Fault("names_twice")
+    return fields
 
 
 def _web_access(line: str, zone: tzinfo) -> Access | None:
@@ -134,11 +147,16 @@ def _firecrest(line: str, zone: tzinfo) -> Reading:
         fields = _of_proxy(fields)
     elif _TRACING not in line and "endpoint" not in fields:
         return Passed("other_log")
-    if str(fields.get("message", "")).startswith("Requesting"):
+    if _text(fields, "message").startswith("Requesting"):
         return Passed("begun")  # its answer has a line of its own
     if "asctime" not in fields and (told := _TEXT_TIME.search(line[:at])):
         fields["asctime"] = told[1]
-    return _request("firecrest", read_fields(fields, zone), str(fields.get("system_name", ""))[:100])
+    return _request("firecrest", read_fields(fields, zone), _text(fields, "system_name")[:100])
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _packet(text: str) -> Mapping[str, Any]:
@@ -147,7 +165,7 @@ def _packet(text: str) -> Mapping[str, Any]:
         return _json(text)
     try:
         fields = ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise Fault("json") from None
     if not isinstance(fields, dict):
         raise Fault("json")

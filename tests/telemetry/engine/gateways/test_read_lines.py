@@ -1,5 +1,6 @@
 """Lines of gateways' logs as their programs write them, and what is read of each."""
 
+import time
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -146,3 +147,39 @@ def test_requests_no_more_than_half_an_hour_apart_are_a_session() -> None:
 def test_a_request_between_two_known_sessions_joins_them_and_those_further_off_stay() -> None:
     known = [(1, 0, 100), (2, 100 + 2 * GAP_S, 9000), (3, 90_000, 90_001)]
     assert chain([100 + GAP_S], known) == [Chain(0, 9000, [1, 2], is_told=True)]
+
+
+HOOK = (
+    'log_hook="ood" log_time="2026-07-07T10:00:00.1Z" local_user="ada" req_method="GET" req_uri="/x" req_status="200"'
+)
+
+
+@pytest.mark.parametrize("named", ['x" local_user="bob', 'x" req_user_agent="codex/1.0'])
+def test_what_a_user_agent_writes_beside_the_hooks_own_names_is_not_believed(named: str) -> None:
+    assert read_line("ondemand", f'{HOOK} req_user_agent="{named}"', zone=ZONE) == Unread("names_twice")
+
+
+def test_the_hook_names_the_login_that_was_mapped_and_no_other() -> None:
+    nobody = HOOK.replace('"ada"', '""') + ' req_user_agent="x" user="bob" remote_user="bob"'
+    assert read_line("ondemand", nobody, zone=ZONE) == Passed("no_user")
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("firecrest", "{'endpoint': '/x', 'username': 0x" + "f" * 9000 + "}"),
+        ("firecrest", "{'endpoint': '/x', 'message': 0x" + "f" * 9000 + "}"),
+        ("firecrest", "{'endpoint': {[]: 1}}"),
+        ("firecrest", "{'request': {'a': 1}, 'started_at': 0x" + "f" * 9000 + "}"),
+        ("ondemand", '{"time": ' + "9" * 9000 + "}"),
+    ],
+)
+def test_a_line_that_nobody_would_write_is_one_that_cannot_be_read(kind: str, line: str) -> None:
+    assert isinstance(read_line(kind, line, zone=ZONE), Unread)
+
+
+def test_a_long_word_takes_no_longer_than_it_is_long() -> None:
+    began = time.process_time()
+    for _ in range(20):
+        read_line("ondemand", 'log_hook="ood" ' + "a" * 16_000, zone=ZONE)
+    assert time.process_time() - began < 2, "it took half a second a line"
