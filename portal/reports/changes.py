@@ -17,8 +17,11 @@ Json = dict[str, Any]
 _SAME: Final = ("unit", "definition", "population")
 
 
-def compare(content: Json, before: "Report | None", period: "Period") -> Json:
-    """Put what the report of the period before says beside every number of a content, or why there is no such."""
+def compare(content: Json, before: "Report | None", period: "Period", *, sharing: "Period | None" = None) -> Json:
+    """Put what the report of the period before says beside every number of a content, or why there is no such.
+
+    `sharing`: a published report that shows some of the days before. From sums of both single days could be had.
+    """
     previous = period.previous()
     if period.ends > clock.now():
         return content | {"before": {"why": "The period goes on: a part is not held against a whole."}}
@@ -26,6 +29,12 @@ def compare(content: Json, before: "Report | None", period: "Period") -> Json:
         return content | {"before": {"why": f"There is no report of {previous.title} to compare with."}}
     if before.built < before.ends:
         return content | {"before": {"why": f"The report of {previous.title} was made before that was over."}}
+    if sharing is not None:
+        return content | {
+            "before": {"why": f"The report of {sharing.title} is published and shares days with {previous.title}."}
+        }
+    if not before.is_intact:
+        return content | {"before": {"why": f"The report of {previous.title} is not what was stored."}}
     known = {figure["key"]: figure for section in before.content["sections"] for figure in section["figures"]}
     sections = [
         section | {"figures": [_beside(figure, known.get(figure["key"])) for figure in section["figures"]]}

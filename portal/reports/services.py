@@ -23,6 +23,7 @@ def current_content(*, actor: Actor, cluster: Cluster, period: Period, fresh: bo
     permissions.require(actor, "facility.look")
     published = _versions(cluster, period).filter(state=Report.State.PUBLISHED).first()
     if published is not None and not fresh:
+        require_intact(published)
         content: dict[str, Any] = published.content
         return content
     return _measure(actor, cluster, period)[0]
@@ -73,7 +74,8 @@ def publish(*, actor: Actor, report: Report, digest: str) -> Report:
     """Publish the approved version whose content has that digest; a version published before is superseded.
 
     Errors: Conflict `not_approved`, `not_a_draft`, `report_changed` (it was rebuilt since it was read),
-    `periods_overlap`: from two sums that differ by a day, what fewer than five people did that day could be had.
+    `report_altered`, `periods_overlap`: from two sums that differ by a day, what fewer than five people did that day
+    could be had.
     """
     permissions.require(actor, "facility.run")
     with transaction.atomic():
@@ -102,6 +104,16 @@ def supersede(*, actor: Actor, report: Report, reason: str) -> Report:
     return report
 
 
+def require_intact(report: Report) -> None:
+    """Refuse a version whose content was changed past this service. Errors: Conflict `report_altered`."""
+    if not report.is_intact:
+        raise Conflict(
+            "The content of this version is not what was stored: its digest differs.", code="report_altered",
+            remedy="Bring a draft up to date; withdraw what is published." if not report.is_open
+            else "Bring the draft up to date and read it again.",
+        )  # fmt: skip
+
+
 def _versions(cluster: Cluster, period: Period) -> ReportQuerySet:
     return Report.objects.filter(cluster=cluster, first=period.first, last=period.last)
 
@@ -112,7 +124,8 @@ def _measure(actor: Actor, cluster: Cluster, period: Period) -> tuple[dict[str, 
                        remedy="Try again in a minute.")  # fmt: skip
     generation = DataGeneration.objects.of(cluster)  # before measuring: what changes meanwhile makes it old
     content = monthly.build(Scope(actor=actor, cluster=cluster, period=period)).as_json()
-    return changes.compare(content, _before(cluster, period), period), generation
+    sharing = _find_sharing(cluster, period.previous(), of=period)
+    return changes.compare(content, _before(cluster, period), period, sharing=sharing), generation
 
 
 def _before(cluster: Cluster, period: Period) -> Report | None:
@@ -129,6 +142,7 @@ def _open_version(report: Report, digest: str) -> Report:
         raise Conflict("This version is not a draft.", code="not_a_draft", remedy="Open the period again.")
     if now.digest != digest:
         raise Conflict("The draft was rebuilt since you read it.", code="report_changed", remedy="Read it again.")
+    require_intact(now)
     return now
 
 
@@ -142,14 +156,40 @@ def _require_whole(report: Report) -> None:
 
 
 def _require_alone(report: Report) -> None:
-    published = Report.objects.filter(cluster=report.cluster_id, state=Report.State.PUBLISHED)
-    sharing = published.filter(first__lte=report.last, last__gte=report.first)
-    other = sharing.exclude(first=report.first, last=report.last).first()
-    if other is not None:
-        raise Conflict(
-            f"It shares days with {other.period.title}, which is published: from sums of both, what fewer than five "
-            "people did could be had.", code="periods_overlap", remedy="Withdraw that one first.",
-        )  # fmt: skip
+    """Refuse what shares days with another published report, in itself or in what either is held against."""
+    if other := _find_sharing(report.cluster, report.period, of=report.period):
+        raise _sharing("It", other, "Withdraw that one first.")
+    before = _compared_with(report.content)
+    if before and (other := _find_sharing(report.cluster, before, of=report.period)):
+        words = f"{_capital(before.title)}, which it is held against,"
+        raise _sharing(words, other, "Bring the draft up to date: it is held against nothing then.")
+
+
+def _sharing(what: str, other: Period, remedy: str) -> Conflict:
+    return Conflict(
+        f"{what} shares days with what the report of {other.title} shows, which is published: from sums of both, what "
+        "fewer than five people did could be had.", code="periods_overlap", remedy=remedy,
+    )  # fmt: skip
+
+
+def _find_sharing(cluster: Cluster, shown: Period, *, of: Period) -> Period | None:
+    """Return the period of a published report that shows some of these days, and not just them; but that of `of`."""
+    published = Report.objects.filter(cluster=cluster, state=Report.State.PUBLISHED)
+    others = published.exclude(first=of.first, last=of.last).order_by("first")
+    for first, last, before in others.values_list("first", "last", "content__before__period"):
+        theirs = [Period(first, last)] + ([Period.parse(before)] if before else [])
+        if any(each != shown and each.first <= shown.last and shown.first <= each.last for each in theirs):
+            return theirs[0]
+    return None
+
+
+def _compared_with(content: Mapping[str, Any]) -> Period | None:
+    name = content.get("before", {}).get("period", "")
+    return Period.parse(name) if name else None
+
+
+def _capital(title: str) -> str:
+    return title[0].upper() + title[1:]
 
 
 def _record(

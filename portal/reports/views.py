@@ -84,6 +84,7 @@ def report(request: PageRequest, cluster: str, period: str) -> HttpResponse:
 
 
 def _export(found: Report, kind: str) -> HttpResponse:
+    services.require_intact(found)
     if kind != "pdf":
         return pages.respond(found.content, kind)
     with leases.held("report-pdf", seconds=PDF_S) as holder:  # seconds of a core each

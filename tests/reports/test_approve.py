@@ -126,6 +126,46 @@ def test_periods_that_share_days_are_not_both_published(cast: Cast, staff: Any) 
     assert publish(staff, week).state == "published"
 
 
+def test_what_is_published_is_held_against_no_days_that_another_shares(cast: Cast, staff: Any) -> None:
+    """The days before, of a draft, are shown beside the figures: they are published with them."""
+    before = Period.between("2026-06-04", "2026-07-02")
+    days = Period.between("2026-07-03", "2026-07-31")
+    build(staff, cast, before)
+    held = approve(staff, build(staff, cast, days))
+    assert held.content["before"]["period"] == before.name
+    june = approve(staff, build(staff, cast, Period.month(2026, 6)))
+    publish(staff, june)
+    with pytest.raises(Conflict) as refused:
+        publish(staff, held)
+    assert (refused.value.code, "June 2026" in refused.value.detail) == ("periods_overlap", True)
+    again = approve(staff, build(staff, cast, days))
+    assert "June 2026 is published" in again.content["before"]["why"]
+    assert publish(staff, again).state == "published"
+
+
+def test_no_days_are_published_that_another_is_held_against(cast: Cast, staff: Any) -> None:
+    build(staff, cast, Period.between("2026-06-04", "2026-07-02"))
+    publish(staff, approve(staff, build(staff, cast, Period.between("2026-07-03", "2026-07-31"))))
+    june = approve(staff, build(staff, cast, Period.month(2026, 6)))
+    with pytest.raises(Conflict) as refused:
+        publish(staff, june)
+    assert refused.value.code == "periods_overlap"
+
+
+@pytest.mark.parametrize("act", [approve, publish])
+def test_what_was_altered_is_not_approved_published_or_handed_out(cast: Cast, staff: Any, act: Any) -> None:
+    report = build(staff, cast)
+    if act is publish:
+        report = approve(staff, report)
+    Report.objects.update(content=report.content | {"facility": "Another"})
+    with pytest.raises(Conflict) as refused:
+        act(staff, report)
+    assert refused.value.code == "report_altered"
+    browser = sign_in(cast.staff)
+    assert browser.get(f"{report.get_absolute_url()}?format=csv").status_code == 409
+    assert b"not what its digest was taken of" in browser.get(report.get_absolute_url()).content
+
+
 def test_staff_withdraw_with_a_reason_in_the_browser(cast: Cast, staff: Any) -> None:
     publish(staff, approve(staff, build(staff, cast)))
     browser = sign_in(cast.staff)

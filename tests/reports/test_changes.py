@@ -1,12 +1,13 @@
 """Change since the period before: of equal figures alone, and nothing of what either report withholds."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import time_machine
 
 from portal.reports import brief, changes, monthly, services
-from portal.reports.models import Report
+from portal.reports.models import Report, digest_of
 from principals.actors import SYSTEM_ACTOR
 from telemetry.selectors import Period
 from tests.telemetry.facility import Facility, make_facility
@@ -29,6 +30,7 @@ def compared(now: dict[str, Any], then: dict[str, Any]) -> dict[str, Any]:
     content = {"sections": [{"title": "s", "figures": [then]}]}
     with time_machine.travel(AUGUST_1, tick=False):
         before = Report(first=JUNE.first, last=JUNE.last, version=2, state="published", content=content)
+        before.digest = digest_of(content)
         found = changes.compare({"sections": [{"title": "s", "figures": [now]}]}, before, JULY)
     assert found["before"] == {"period": "2026-06", "title": "June 2026", "state": "published", "version": 2}
     return dict(found["sections"][0]["figures"][0])
@@ -105,3 +107,18 @@ def test_what_is_not_over_or_was_not_is_compared_with_nothing(facility: Facility
     running = drafted(facility, JULY, at=DAY_0 + 86_400)
     assert running["before"] == {"why": "The period goes on: a part is not held against a whole."}
     assert "before" not in headline(running, "total-submissions")
+
+
+def test_what_was_altered_is_no_report_to_compare_with(facility: Facility) -> None:
+    drafted(facility, JUNE)
+    Report.objects.update(content={"sections": []})
+    assert drafted(facility, JULY)["before"] == {"why": "The report of June 2026 is not what was stored."}
+
+
+def test_days_that_a_published_report_shares_are_compared_with_nothing(facility: Facility) -> None:
+    drafted(facility, JUNE)
+    other = Report.objects.get()
+    other.pk, other.first, other.state = None, JUNE.first - timedelta(days=1), "published"
+    other.save()
+    why = "The report of 31 May to 30 June 2026 is published and shares days with June 2026."
+    assert drafted(facility, JULY)["before"] == {"why": why}

@@ -14,7 +14,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from portal.core.errors import Invalid
 from portal.reports import services, tasks
-from portal.reports.models import Drafting, Report
+from portal.reports.models import Drafting, Report, digest_of
 from principals.actors import SYSTEM_ACTOR
 from telemetry.selectors import Period
 from tests import factories
@@ -174,7 +174,13 @@ def test_what_was_published_before_there_were_periods_is_read_as_it_was(cast: Ca
         "schema": 1, "month": "2026-06"
     }  # fmt: skip
     Report.objects.create(
-        cluster=cast.cluster, first="2026-06-01", last="2026-06-30", version=1, state="published", content=old
+        cluster=cast.cluster,
+        first="2026-06-01",
+        last="2026-06-30",
+        version=1,
+        state="published",
+        content=old,
+        digest=digest_of(old),
     )
     browser = sign_in(factories.make_user("reader"))
     for address in ("", "?form=short", "?format=csv", "?format=json", "?format=html"):

@@ -1,12 +1,13 @@
 """Access logs of gateways: read whole, stored a day and login name at a time, and one batch that counts each line."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from portal.core import audit, clock
 from portal.core.errors import Invalid
@@ -31,6 +32,7 @@ from telemetry.services.sources import note_source
 
 _UNITS: Final = 5  # of a transaction: a key's day each, perhaps with dozens of sessions
 _ASIDE: Final = 2000
+_PAUSE_S: Final = 0.02  # SQLite has no queue: whoever else writes would find it locked until they give up
 
 
 @dataclass(slots=True)
@@ -108,6 +110,8 @@ class _Import:
         units = units_of(self._found)
         for at in range(0, len(units), _UNITS):
             self._store(units[at : at + _UNITS])
+            if connection.vendor == "sqlite":
+                time.sleep(_PAUSE_S)
 
     def _keep(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield lines and keep the batch ours meanwhile."""
