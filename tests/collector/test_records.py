@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from portal.cli.collect.records import Source
 from tests.collector.test_run import ROOT, Portal, command, folder, portal, until, write_config
 from tests.telemetry.engine.collector.records.sensors import FORMS, Trace, work
 
@@ -60,7 +61,7 @@ def test_a_file_is_read_to_its_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("more", "code"),
-    [(("--records-from", "/nonexistent"), "records_unreadable")],
+    [(("--records-from", "/nonexistent"), "records_unreadable"), (("--records-from", "/usr"), "records_unreadable")],
 )  # fmt: skip
 def test_what_cannot_be_is_told_with_a_remedy(more: tuple[str, ...], code: str) -> None:
     ran = subprocess.run(
@@ -75,6 +76,25 @@ def test_what_cannot_be_is_told_with_a_remedy(more: tuple[str, ...], code: str) 
 
 
 # --- as it happens -------------------------------------------------------------------------------------------
+def test_what_a_file_is_replaced_by_is_read_if_it_can_be(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.write_bytes(b"old\n")
+    source = Source(str(path), follow=True)
+    path.rename(tmp_path / "audit.log.1")
+    path.mkdir()
+    assert [source.read(0.01) for _ in range(3)] == [b""] * 3, "a folder is none"
+    path.rmdir()
+    os.mkfifo(path)
+    assert [source.read(0.01) for _ in range(3)] == [b""] * 3, "nobody writes to it"
+    writer = os.open(path, os.O_WRONLY)
+    os.write(writer, b"by a fifo\n")
+    os.close(writer)
+    assert source.read(0.01) == b"by a fifo\n"
+    path.unlink()
+    path.write_bytes(b"new\n")
+    assert b"".join(source.read(0.01) or b"" for _ in range(3)) == b"new\n"
+
+
 def now_lines(pid: int, *, child: int) -> bytes:
     """What Tetragon writes of a living process that we started, and of a short one under it."""
     trace = Trace()

@@ -1,6 +1,7 @@
 """Collecting from the records of a sensor that the site has already: no helper, and no rights that are lent."""
 
 import argparse
+import errno
 import os
 import pwd
 import select
@@ -74,13 +75,13 @@ class Source:
         self._is_told = False
         if path and path != "-":
             try:
-                self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                self._fd = _open(path)
             except OSError as error:
                 raise Unusable(
                     f"{path} cannot be read: {error.strerror} [records_unreadable]\n"
                     "Name the file or FIFO that the sensor writes; the account of `user` has to be able to read it."
                 ) from None
-            self._is_fifo = stat.S_ISFIFO(os.fstat(self._fd).st_mode)
+            self._is_fifo = _is_fifo(self._fd)
             self._is_growing = follow and not self._is_fifo
             if self._is_growing:
                 os.lseek(self._fd, 0, os.SEEK_END)
@@ -111,12 +112,12 @@ class Source:
         except OSError:
             return False
         is_ours = (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
-        return not is_ours or there.st_size < os.lseek(self._fd, 0, os.SEEK_CUR)
+        return not is_ours or (not self._is_fifo and there.st_size < os.lseek(self._fd, 0, os.SEEK_CUR))
 
     def _begin_anew(self) -> bytes:
         """Go on with the beginning of the file that stands there now."""
         try:
-            other = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            other = _open(self._path)
         except OSError as error:
             if not self._is_told:
                 self._is_told = True
@@ -124,8 +125,21 @@ class Source:
             time.sleep(LOOK_S)
             return b""
         os.close(self._fd)
-        self._fd, self._is_told = other, False
+        self._fd, self._is_told, self._is_fifo = other, False, _is_fifo(other)
         return b""
+
+
+def _open(path: str) -> int:
+    """Open what may be read: no folder. Errors: `OSError`."""
+    found = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISDIR(os.fstat(found).st_mode):
+        os.close(found)
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return found
+
+
+def _is_fifo(fd: int) -> bool:
+    return stat.S_ISFIFO(os.fstat(fd).st_mode)
 
 
 class RecordsRun(Run):

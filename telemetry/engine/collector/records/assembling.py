@@ -15,6 +15,7 @@ PATIENCE_NS: Final = 2 * SECOND_NS
 MOST_WAITING: Final = 4096  # events
 MOST_BYTES: Final = 8 << 20  # of their words
 FAR: Final = 1_000_000  # a number so far away is another count: the node or its audit began anew
+BACK_NS: Final = 60 * SECOND_NS  # a time so much earlier: the clock was wrong, and was put right
 _OWN: Final = b"DAEMON_"  # of auditd, which counts by itself
 _LOST: Final = re.compile(rb"audit_lost=(\d{1,18})")
 _BACKLOG: Final = b"audit: backlog limit exceeded"
@@ -63,6 +64,8 @@ class Assembler:
         if self._next is None or abs(line.serial - self._next) > FAR:
             yield from self.idle()
             self._next, self._newest_ns = line.serial, line.at_ns
+        if self._newest_ns - line.at_ns > BACK_NS:
+            self._newest_ns = self._looked_ns = line.at_ns
         self._newest_ns = max(self._newest_ns, line.at_ns)
         event = self._waiting.get(line.serial)
         if event is None:
@@ -83,7 +86,7 @@ class Assembler:
         for serial in sorted(self._waiting):
             event = self._waiting[serial]
             is_late = serial < (self._next or 0) and _is_ready(event)
-            is_over = self._newest_ns - event.at_ns > PATIENCE_NS
+            is_over = abs(self._newest_ns - event.at_ns) > PATIENCE_NS
             is_full = len(self._waiting) > MOST_WAITING or self._size > MOST_BYTES
             follows = serial == self._next and _is_ready(event)
             if is_late or is_over or is_full or follows:

@@ -165,6 +165,15 @@ def test_half_an_event_holds_up_the_next_for_two_seconds_and_no_longer() -> None
     assert [len(each) for each in told] == [0, 0, 3, 1, 1]
 
 
+def test_a_time_to_come_holds_up_nothing_that_follows() -> None:
+    made = Assembler()
+    told = list(made.read(call(1).replace("100.500", "9999999999.500").encode()))
+    for serial in range(3, 30):  # the second number never comes
+        told += made.read(call(serial).replace("100.500", f"{100 + serial}.500").encode())
+        told += made.read(f"type=EOE msg=audit({100 + serial}.500:{serial}): ".encode())
+    assert len([each for each in told if isinstance(each, Program)]) >= 25
+
+
 def test_events_that_are_never_completed_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assembling, "MOST_WAITING", 50)
     made, told = Assembler(), 0
