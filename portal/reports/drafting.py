@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from portal.core import clock, leases
-from portal.core.errors import DomainError
+from portal.core.errors import DomainError, Invalid
 from portal.core.stopping import Stopping
 from portal.reports import services
 from portal.reports.models import Drafting, Report
@@ -25,8 +25,16 @@ UNEXPECTED: Final = "An error of the portal; its log says more. Ask again once i
 
 
 def ask_for_draft(*, actor: Actor, cluster: Cluster, period: Period) -> Drafting:
-    """Ask for a period to be drafted, or for its draft to be brought up to date. Errors: `NotAllowed`."""
+    """Ask for a period to be drafted, or for its draft to be brought up to date.
+
+    Errors: `NotAllowed`, `Invalid` `period_ahead`: a draft of days that nobody has seen would stay for ever.
+    """
     permissions.require(actor, "facility.run")
+    if period.starts > clock.now():
+        raise Invalid(
+            "The period has not begun.", code="period_ahead", remedy="Choose days up to today.",
+            extra={"field": "from"},
+        )  # fmt: skip
     return _ask(actor, cluster, period)
 
 

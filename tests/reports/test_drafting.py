@@ -74,6 +74,13 @@ def test_others_may_not_ask_and_are_told_of_nothing(cast: Cast, staff: Any, role
     assert b"being drafted" not in sign_in(getattr(cast, role)).get("/reports/").content
 
 
+def test_days_that_have_not_begun_are_not_asked_for(cast: Cast) -> None:
+    browser = sign_in(cast.staff)
+    for days, status in (({"from": "2200-12-31", "to": "2200-12-31"}, 422), ({"period": "2026-08"}, 302)):
+        assert browser.post("/reports/draft/", {"cluster": "aster"} | days).status_code == status
+    assert [asked.period.name for asked in Drafting.objects.all()] == ["2026-08"]
+
+
 def test_what_is_asked_for_twice_is_done_once(cast: Cast, staff: Any) -> None:
     first, second = ask(staff, cast), ask(staff, cast)
     assert first.pk == second.pk
