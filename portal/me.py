@@ -19,6 +19,7 @@ from principals.auth import REQUESTS_PER_MINUTE, actor_of, requires
 from principals.engine import checking_in, scopes, tokens
 from principals.models import Agent, AgentToken, SlurmAccount
 from principals.schemas import Limits, Me, Missing, TierOut, TokenOut
+from telemetry.services import is_harness_telemetry_allowed
 
 router = Router()
 SOON = timedelta(days=30)
@@ -76,6 +77,7 @@ def _missing(agent: Agent, token: AgentToken) -> list[Missing]:
     lacking = [
         Missing(code="scope_missing", what=f"No scope {name}.", remedy="Ask its owner for a token that has it.")
         for name in sorted(scopes.default_scopes(tokens.TokenKind.AGENT) - set(token.scopes))
+        if name != scopes.TELEMETRY or is_harness_telemetry_allowed(agent.owner)  # of no use where nobody agreed
     ]
     if principal_selectors.current_session(agent) is None:
         lacking.append(

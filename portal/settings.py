@@ -195,6 +195,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "refresh-rollups": {"task": "telemetry.tasks.refresh_rollups", "schedule": 10.0},
     "refresh-gpu-rollups": {"task": "telemetry.tasks.refresh_gpu_rollups", "schedule": 60.0},
     "refresh-activity": {"task": "telemetry.tasks.refresh_activity", "schedule": 300.0},
+    "refresh-harness-days": {"task": "telemetry.tasks.refresh_harness_days", "schedule": 60.0},
     "end-silent-sessions": {"task": "telemetry.tasks.end_silent_sessions", "schedule": crontab(minute="23")},
     "build-job-indexes": {"task": "telemetry.tasks.build_job_indexes", "schedule": 60.0},
     "number-live-events": {"task": "portal.realtime.tasks.number_live_events", "schedule": 60.0},
@@ -203,6 +204,10 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "draft-reports": {
         "task": "portal.reports.tasks.draft_last_month",
         "schedule": crontab(minute="40", hour="3", day_of_month="1"),
+    },
+    "draft-weekly-reports": {
+        "task": "portal.reports.tasks.draft_last_week",
+        "schedule": crontab(minute="10", hour="4", day_of_week="1"),
     },
     "sweep-drafts": {"task": "portal.reports.tasks.sweep_drafts", "schedule": 30.0},
     "prune-ingest": {"task": "telemetry.tasks.prune_ingest", "schedule": crontab(hour="3", minute="29")},
@@ -254,6 +259,16 @@ AUDIT_ANCHOR_SYSLOG: str = env.str("AUDIT_ANCHOR_SYSLOG", default="")
 # --- prices, for what labs see on My lab -----------------------------------------------------------------
 PRICE_CORE_HOUR: float = env.float("GATEHOUSE_PRICE_CORE_HOUR", default=0.012)
 PRICE_GPU_HOUR: float = env.float("GATEHOUSE_PRICE_GPU_HOUR", default=0.35)
+
+# --- what harnesses tell of themselves (OTLP) --------------------------------------------------------------
+# "off": none is taken; "ask": of those agents whose person agreed; "on": of all whose person did not say no.
+OTLP: str = env.str("GATEHOUSE_OTLP", default="off")
+if OTLP not in {"off", "ask", "on"}:
+    raise ValueError(f"GATEHOUSE_OTLP is {OTLP!r}; it must be 'off', 'ask' or 'on'.")
+
+# --- what the facility agreed to, which the report holds its figures against; empty: nothing --------------
+POLLS_PER_JOB_LIMIT: float | None = env.float("GATEHOUSE_POLLS_PER_JOB_LIMIT", default=None)
+TRIAL_ABUSE_LIMIT: float | None = env.float("GATEHOUSE_TRIAL_ABUSE_LIMIT", default=None)
 
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)

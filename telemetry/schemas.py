@@ -1,6 +1,6 @@
 """What the API of `telemetry` takes and says."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -280,8 +280,63 @@ class JobOut(Schema):
     submit_line: str
 
 
+class ReceiptOut(Schema):
+    """A word for the comment of jobs. It is no secret: it gives no rights, and says nothing of other people's jobs."""
+
+    receipt: str
+    cluster: str
+    valid_until: datetime = Field(description="jobs submitted until then are declared by it, however many")
+    sbatch_options: list[str]
+
+
 class JobPage(Schema):
     """A page of jobs, newest submission first; `next` is the `after` of the next page, null at the end."""
 
     items: list[JobOut]
     next: str | None
+
+
+class ToldDay(Schema):
+    """What an agent's harness told of one UTC day. `accepted` and `rejected` are decisions a person was asked for."""
+
+    day: date
+    sessions: int
+    cost_usd: float
+    tokens: dict[str, int]
+    requests: int
+    errors: int
+    accepted: int
+    rejected: int
+    automatic: int
+
+
+class ToldDays(Schema):
+    """The days of the last thirty on which an agent's harness told anything, the oldest first."""
+
+    items: list[ToldDay]
+
+
+class MetricsRefused(Schema):
+    """Points that were not taken (64-bit integers are text in OTLP's JSON), or only words of advice."""
+
+    rejectedDataPoints: str | None = None
+    errorMessage: str | None = None
+
+
+class MetricsTaken(Schema):
+    """`ExportMetricsServiceResponse`: empty where everything was taken."""
+
+    partialSuccess: MetricsRefused | None = None
+
+
+class LogsRefused(Schema):
+    """Records that were not taken, or only words of advice."""
+
+    rejectedLogRecords: str | None = None
+    errorMessage: str | None = None
+
+
+class LogsTaken(Schema):
+    """`ExportLogsServiceResponse`: empty where everything was taken."""
+
+    partialSuccess: LogsRefused | None = None

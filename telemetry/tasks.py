@@ -63,3 +63,9 @@ def refresh_activity() -> int:
 def end_silent_sessions() -> int:
     """End the sessions that no collector told of for two weeks."""
     return services.end_silent_sessions()
+
+
+@shared_task
+def refresh_harness_days() -> int:
+    """Add up anew the days of which harnesses told more."""
+    return services.refresh_harness_days()

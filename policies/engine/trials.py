@@ -4,7 +4,6 @@ Budgets run over a rolling day, so that they come back trial by trial, 24 hours 
 person's budget is shared by all of their agents and lies inside the lab's.
 """
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,15 +11,6 @@ from datetime import UTC, datetime, tzinfo
 from functools import partial
 
 WINDOW_S = 86_400
-RECEIPT_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that is taken for another
-RECEIPT_LENGTH = 12
-RECEIPT_PREFIX = "trl_"
-_RECEIPT = re.compile(rf"(?<![0-9A-Za-z_]){RECEIPT_PREFIX}[{RECEIPT_LETTERS}]{{{RECEIPT_LENGTH}}}(?![0-9A-Za-z_])")
-
-
-def receipts_in(comment: str) -> frozenset[str]:
-    """Return the receipts that a job's comment names, as `sbatch --comment` gave them, whatever else stands there."""
-    return frozenset(_RECEIPT.findall(comment)) if RECEIPT_PREFIX in comment else frozenset()
 
 
 @dataclass(frozen=True, slots=True)

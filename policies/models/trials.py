@@ -1,6 +1,5 @@
 """Trial budgets, the trials granted from them, and the requests refused."""
 
-import secrets
 from datetime import datetime, timedelta
 from typing import Any, Self
 
@@ -9,18 +8,19 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 
-from policies.engine.trials import RECEIPT_LENGTH, RECEIPT_LETTERS, RECEIPT_PREFIX, WINDOW_S, TrialLimits
+from policies.engine.trials import WINDOW_S, TrialLimits
 from portal.core import clock
 from principals.actors import Actor
 from principals.models import Agent, Cluster, Lab, User
+from telemetry.engine import receipts
 from telemetry.models import Job
 
 _DEFAULTS = TrialLimits()
 
 
 def new_receipt() -> str:
-    """Return a receipt nobody can guess: `trl_` and twelve letters, 59 bits."""
-    return RECEIPT_PREFIX + "".join(secrets.choice(RECEIPT_LETTERS) for _ in range(RECEIPT_LENGTH))
+    """Return the receipt of one more trial."""
+    return receipts.new_receipt(receipts.TRIAL)
 
 
 def _limit(default: float, *, low: int = 0, high: int) -> "models.PositiveIntegerField[int, int]":

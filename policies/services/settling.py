@@ -8,11 +8,11 @@ from django.db import transaction
 from django.db.models import Q
 
 from policies import events
-from policies.engine.trials import RECEIPT_PREFIX, receipts_in
 from policies.models import TrialGrant, TrialRefusal
 from policies.services.trials import tell
 from portal.core import audit, clock
 from principals.actors import SYSTEM_ACTOR
+from telemetry.engine import receipts
 from telemetry.models import Job
 
 CHUNK = 500
@@ -83,7 +83,7 @@ def _candidates(grants: list[TrialGrant]) -> tuple[dict[str, list[Job]], list[Jo
     """Return the jobs that may be of some receipts, oldest first: by the receipt they name, and those without one."""
     in_qos = Q(qos__in={grant.qos for grant in grants if grant.qos})
     jobs = Job.objects.filter(
-        in_qos | Q(extra__Comment__icontains=RECEIPT_PREFIX),
+        in_qos | Q(extra__Comment__icontains=receipts.TRIAL),
         trial=None, lab_id__in={grant.lab_id for grant in grants},
         cluster_user__user_id__in={grant.user_id for grant in grants},
         submit__gte=min(grant.granted_at for grant in grants).replace(microsecond=0),
@@ -92,11 +92,12 @@ def _candidates(grants: list[TrialGrant]) -> tuple[dict[str, list[Job]], list[Jo
     named: dict[str, list[Job]] = {}
     unnamed = []
     for job in jobs:
-        receipts = receipts_in(str(job.extra.get("Comment", "")))
-        if not receipts:
+        comment = str(job.extra.get("Comment", ""))
+        trials = [name for name in receipts.receipts_in(comment) if name.startswith(receipts.TRIAL)]
+        if not trials:
             unnamed.append(job)
-        elif len(receipts) == 1:
-            named.setdefault(min(receipts), []).append(job)
+        elif len(trials) == 1:
+            named.setdefault(trials[0], []).append(job)
     return named, unnamed
 
 

@@ -14,6 +14,7 @@ from portal.core import audit, clock, live
 from portal.core.errors import Conflict, Invalid
 from principals.actors import Actor
 from principals.models import Lab, SlurmAccount, User
+from telemetry import services as telemetry_services
 
 LARGEST = 100_000  # beyond it a number is a mistake, not a request
 
@@ -123,6 +124,10 @@ def _grant(
         partition=policy.partition, qos=policy.qos, purpose=purpose, granted_at=now,
         valid_until=now + timedelta(minutes=policy.valid_minutes),
     )  # fmt: skip
+    if actor.agent is not None:  # a job that names it says whose it is
+        telemetry_services.note_receipt(
+            name=grant.public_id, agent=actor.agent, cluster=account.cluster, issued=now, valid_until=grant.valid_until
+        )
     audit.record(
         actor=actor.ref, verb="trial.grant", object_kind="trial", object_id=grant.pk, object_label=grant.public_id,
         lab_id=grant.lab_id, after={"minutes": grant.minutes, "gpus": grant.gpus, "nodes": grant.nodes,

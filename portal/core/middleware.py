@@ -56,13 +56,19 @@ class ProblemMiddleware:
         if "%00" in request.META.get("QUERY_STRING", ""):
             return problems.from_error(_ZERO)
         response = self.get_response(request)
-        if response.status_code < 400 or "json" in response.get("Content-Type", ""):
+        if response.status_code < 400 or _says_why(response):
             return response
         problem = problems.plain(response.status_code)
         for name in ("Allow", "Retry-After", "WWW-Authenticate"):
             if name in response:
                 problem[name] = response[name]
         return problem
+
+
+def _says_why(response: HttpResponseBase) -> bool:
+    """Say whether a failure speaks for itself: as a problem or, to clients of OTLP, as protobuf."""
+    kind = response.get("Content-Type", "")
+    return "json" in kind or "protobuf" in kind
 
 
 def _announced_length(request: HttpRequest) -> int:

@@ -11,7 +11,7 @@ from portal.core import clock
 from portal.core.errors import Conflict
 from portal.demo import activity, agents, cast, gpus, memory, people, places, policies, scheduler, security, telemetry
 from portal.demo.facility import Facility, build_facility
-from portal.demo.history import Stage, play
+from portal.demo.history import Stage, person, play
 from portal.demo.plan import DAYS
 from portal.reports import services as report_services
 from principals.actors import SYSTEM_ACTOR
@@ -67,5 +67,14 @@ def load_demo(*, seed: int, now: datetime, jobs: int, say: Say) -> Facility:
             # The live simulator sends every second or two, so a minute of silence is late.
             jobs_source = IngestSource.objects.get(cluster=cluster, kind="jobs")
             telemetry_services.expect_source(actor=SYSTEM_ACTOR, source=jobs_source, every_s=60)
-            report_services.build_draft(actor=SYSTEM_ACTOR, cluster=cluster, period=Period.month(now.year, now.month))
+            _make_reports(cluster, now)
     return facility
+
+
+def _make_reports(cluster: Cluster, now: datetime) -> None:
+    """Draft the month and the two weeks before this one; staff approved and published the last, for members to read."""
+    month, week, staff = Period.month(now.year, now.month), Period.week(now.date()).previous(), person(cast.STAFF)
+    for period in (month, week.previous(), week):
+        drafted = report_services.build_draft(actor=SYSTEM_ACTOR, cluster=cluster, period=period)
+    report_services.approve(actor=staff, report=drafted, digest=drafted.digest)
+    report_services.publish(actor=staff, report=drafted, digest=drafted.digest)

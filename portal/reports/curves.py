@@ -9,6 +9,8 @@ _MARGIN: Final = 2  # so that the highest point keeps its line's width
 # For renderers of PDF that give a page's CSS to no picture; the page itself takes its tokens.
 _LINES: Final = (("agent", "Agents", "#5443C0"), ("human", "People", "#B17F1D"))
 _REST: Final = ("unknown", "Not attributed", "#7B8884")  # beside agents, where people are not told from it
+# Units that a written number holds itself: 12 %, 3 s, 2 ×, $4.
+WRITTEN_WITH: Final = ("share", "s", "ratio", "US$")
 Json = dict[str, Any]
 
 
@@ -39,7 +41,7 @@ def curves_of(figure: Json, shown: Callable[[float | None, str], str]) -> Json |
         for line, column in zip(lines, columns, strict=True)
     ]
     ends = figure["rows"][0]["label"], figure["rows"][-1]["label"]
-    words = "" if unit in ("share", "s", "ratio") else f" {unit}"
+    words = "" if unit in WRITTEN_WITH else f" {unit}"
     return {
         "lines": lines, "first": ends[0], "last": ends[1], "top": f"{shown(top, unit)}{words}",
         "label": f"{figure['title']}, {ends[0]} to {ends[1]}: {'; '.join(peaks)}{words}.",

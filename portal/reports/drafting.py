@@ -1,4 +1,4 @@
-"""Months that are to be drafted: the work stands in rows, a task works it off, and what failed says why.
+"""Periods that are to be drafted: the work stands in rows, a task works it off, and what failed says why.
 
 To look at some million jobs takes a minute or two: too long for a request, and for a restart to forget.
 """
@@ -25,17 +25,27 @@ UNEXPECTED: Final = "An error of the portal; its log says more. Ask again once i
 
 
 def ask_for_draft(*, actor: Actor, cluster: Cluster, period: Period) -> Drafting:
-    """Ask for a month to be drafted, or for its draft to be brought up to date. Errors: `NotAllowed`."""
+    """Ask for a period to be drafted, or for its draft to be brought up to date. Errors: `NotAllowed`."""
     permissions.require(actor, "facility.run")
     return _ask(actor, cluster, period)
 
 
 def ask_for_last_month(*, actor: Actor, today: date) -> int:
-    """Ask for the month before `today` for every cluster that has nothing published of it; return how many."""
+    """Ask for the month before `today` for every cluster that has nothing approved of it; return how many."""
+    return _ask_of_all(actor, Period.month(today.year, today.month).previous())
+
+
+def ask_for_last_week(*, actor: Actor, today: date) -> int:
+    """Ask for the week before `today`'s for every cluster that has nothing approved of it; return how many."""
+    return _ask_of_all(actor, Period.week(today).previous())
+
+
+def _ask_of_all(actor: Actor, period: Period) -> int:
     permissions.require(actor, "facility.run")
-    period = Period.month(today.year, today.month).previous()
-    published = Report.objects.filter(month=period.first, state=Report.State.PUBLISHED).values("cluster_id")
-    clusters = list(Cluster.objects.exclude(pk__in=published))
+    done = Report.objects.filter(
+        first=period.first, last=period.last, state__in=(Report.State.APPROVED, Report.State.PUBLISHED)
+    )  # fmt: skip
+    clusters = list(Cluster.objects.exclude(pk__in=done.values("cluster_id")))
     for cluster in clusters:
         _ask(actor, cluster, period)
     return len(clusters)
@@ -58,7 +68,7 @@ def sweep() -> int:
 
 def _ask(actor: Actor, cluster: Cluster, period: Period) -> Drafting:
     wish = {"asked": clock.now(), "asked_by": actor.user, "fault": ""}
-    asked, _ = Drafting.objects.update_or_create(cluster=cluster, month=period.first, defaults=wish)
+    asked, _ = Drafting.objects.update_or_create(cluster=cluster, first=period.first, last=period.last, defaults=wish)
     transaction.on_commit(partial(_hint, asked.pk), robust=True)
     return asked
 

@@ -6,8 +6,10 @@ No database: what is drawn is the content alone.
 from typing import Any
 
 from portal.dashboard import formats
+from portal.reports import changes
 from portal.reports.bars import bars_of
-from portal.reports.curves import curves_of
+from portal.reports.curves import WRITTEN_WITH, curves_of
+from portal.reports.dots import dots_of
 from portal.reports.headings import heading_of
 
 # Tables longer than this stand behind "Show the numbers".
@@ -29,6 +31,8 @@ def shown(value: float | None, unit: str) -> str:
         return formats.duration(value)
     if unit == "ratio":
         return formats.ratio(value)
+    if unit == "US$":
+        return formats.money(value)
     return formats.count(value)
 
 
@@ -46,10 +50,16 @@ def sections(content: Json) -> list[Json]:
                 "figures": measured,
                 "small": [figure for figure in measured if figure["table"] and not figure["wide"]],
                 "large": [figure for figure in measured if figure["table"] and figure["wide"]],
+                "plain": [figure for figure in measured if not figure["table"]],
                 "missing": missing,
             }
         )
     return prepared
+
+
+def verdict(figure: Json) -> str:
+    """Say how a figure stands to its criterion: met, not met, or not known."""
+    return {True: "met", False: "not met", None: "not known"}[figure.get("is_met")]
 
 
 def lead_row(title: str, figure: Json) -> Json:
@@ -66,24 +76,34 @@ def _figure(figure: Json) -> Json:
     heads = [f"{column['title'].replace(';', ',')}|n" for column in figure["columns"]]
     rows = [{"label": row["label"], "cells": _cells(row, units)} for row in figure["rows"]]
     long = len(rows) > LONG
+    dots = None if long else dots_of(figure, shown)
     return figure | {
         "table_id": f"table-{figure['key']}",
-        "unit_words": "" if figure["unit"] in ("share", "s", "ratio") else figure["unit"],
+        "unit_words": "" if figure["unit"] in WRITTEN_WITH else figure["unit"],
         "shown": shown(figure["value"], figure["unit"]),
+        "url": "" if figure["value"] is None else figure["url"],
+        "change": changes.written(figure["value"], figure.get("before"), figure["unit"]),
+        "verdict": verdict(figure),
         "unknown": shown(figure["unknown_share"], "share") if figure["unknown_share"] is not None else "",
         "heads": "; ".join([heading_of(figure), *heads]),
         "table": rows,
         "long": long,
         "wide": long or len(units) > NARROW,
         "curves": curves_of(figure, shown) if long else None,
-        "bars": bars_of(figure, shown),
-        "nothing": bool(rows) and not any(value for row in figure["rows"] for value in row["values"]),
+        "bars": None if dots else bars_of(figure, shown),
+        "dots": dots,
+        # Without a note nothing is withheld.
+        "nothing": bool(rows) and not figure["note"] and not any(any(row["values"]) for row in figure["rows"]),
     }
 
 
 def _cells(row: Json, units: list[str]) -> list[Json]:
-    """Return a row's cells; its first number opens the jobs behind the row."""
+    """Return a row's cells, each with its change; the first number opens the jobs behind the row."""
+    before = row.get("before") or [None] * len(units)
     return [
-        {"text": shown(value, unit), "url": row["url"] if place == 0 and value is not None else ""}
-        for place, (value, unit) in enumerate(zip(row["values"], units, strict=True))
-    ]
+        {
+            "text": shown(value, unit), "url": row["url"] if place == 0 and value is not None else "",
+            "change": changes.written(value, old, unit),
+        }
+        for place, (value, old, unit) in enumerate(zip(row["values"], before, units, strict=True))
+    ]  # fmt: skip

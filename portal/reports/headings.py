@@ -9,6 +9,7 @@ Json = dict[str, Any]
 ACTORS: Final = {"agent", "human", "unknown", "all"}
 WHO: Final = "Submitted by"  # of what stands an actor a row
 RUN_BY: Final = "Run by"  # of commands: agents, people, a harness
+TOLD_BY: Final = "Harness"
 UNSAID: Final = "What"
 _OF_FIGURES: Final = {
     "harnesses": "Harness", "labs": "Lab", "partitions": "Partition", "daily": "Day (UTC)",
@@ -22,6 +23,9 @@ _OF_FIGURES: Final = {
     "login-node-bias": "Share",
     **dict.fromkeys(("command-rate", "loop-time", "loops-closed", "query-commands", "polling-loops", "tree-walks",
                      "recursive-searches"), RUN_BY),
+    **dict.fromkeys(("harness-cost", "decisions-declined"), TOLD_BY),
+    "extensions-run": "Extension", "exposed-keys": "Seen in", "weakened-safeguards": "Kind", "open-services": "Kind",
+    "trial-wait": "Jobs", "acceptance-trial-abuse": "Sign",
 }  # fmt: skip
 
 

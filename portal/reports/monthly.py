@@ -1,4 +1,4 @@
-"""The monthly agent-load report: an immutable structure made of named figures, and its rows as a flat table."""
+"""The agent-load report of a period: an immutable structure of named figures, and its rows as a flat table."""
 
 import json
 from collections.abc import Iterator
@@ -7,12 +7,14 @@ from typing import Any
 
 from django.conf import settings
 
+from portal.reports import changes
+from portal.reports.figures import FIGURES
 from telemetry import figures
 from telemetry.engine import report_content
 from telemetry.figures import Figure, Measured, Readings, Section
 from telemetry.selectors import MIN_PEOPLE, Definition, Scope
 
-SCHEMA = 1
+SCHEMA = 2  # 1 named a `month`, and knew of no change since the period before
 # The list of jobs that every figure opens (`telemetry.figures.drill_query`).
 JOBS = "/jobs/?"
 LIMITS = (
@@ -35,7 +37,7 @@ class Content:
     zone: str
     cluster: str
     is_demo: bool
-    month: str
+    period: str
     first: str
     last: str
     definitions: dict[str, str]
@@ -49,19 +51,19 @@ class Content:
 
 
 def build(scope: Scope) -> Content:
-    """Measure every figure over a month and put the report together. The rollups should be up to date."""
+    """Measure every figure over a period and put the report together. The rollups should be up to date."""
     readings = Readings(scope)
     period = scope.period
-    parts = [_part(figure, scope, figures.measure(key, readings)) for key, figure in figures.FIGURES.items()]
-    where = {part.key: figures.FIGURES[part.key].section for part in parts}
+    parts = [_part(figure, scope, figures.measure_figure(figure, readings)) for figure in FIGURES.values()]
+    where = {part.key: FIGURES[part.key].section for part in parts}
     return Content(
         schema=SCHEMA,
-        title=f"Agent load, {period.first:%B %Y}",
+        title=f"Agent load, {period.title}",
         facility=settings.FACILITY_NAME,
         zone=settings.FACILITY_TIME_ZONE,
         cluster=scope.cluster.name,
         is_demo=scope.cluster.is_demo,
-        month=f"{period.first:%Y-%m}",
+        period=period.name,
         first=period.first.isoformat(),
         last=period.last.isoformat(),
         definitions={definition.value: definition.sentence for definition in Definition},
@@ -84,14 +86,24 @@ def _part(figure: Figure, scope: Scope, found: Measured | None) -> report_conten
         value=measured.value,
         unknown_share=measured.unknown_share,
         note=measured.note,
-        needs=figure.needs,
-        url=_url(figures.drill_query(figure, scope)) if found else "",
+        needs=figure.needs or measured.needs,
+        url=_address(figure, scope) if found and not measured.needs else "",
         columns=measured.columns,
         rows=tuple(
-            report_content.Row(row.key, row.label, row.values, _url(figures.drill_query(figure, scope, row)))
+            report_content.Row(
+                row.key, row.label, row.values,
+                "" if figure.link else _url(figures.drill_query(figure, scope, row)),
+            )
             for row in measured.rows
         ),
-    )
+        limit=figure.limit,
+        criterion=measured.criterion,
+        is_met=measured.is_met,
+    )  # fmt: skip
+
+
+def _address(figure: Figure, scope: Scope) -> str:
+    return figure.link(scope) if figure.link else _url(figures.drill_query(figure, scope))
 
 
 def _url(query: str) -> str:
@@ -99,7 +111,8 @@ def _url(query: str) -> str:
 
 
 FLAT_COLUMNS = (
-    "section", "figure", "title", "definition", "population", "row", "label", "column", "unit", "value", "note",
+    "section", "figure", "title", "definition", "population", "limitation", "row", "label", "column", "unit", "value",
+    "before", "change", "relative_change", "note",
 )  # fmt: skip
 
 
@@ -112,11 +125,21 @@ def flat_rows(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for figure in section["figures"]:
             names = ("title", "definition", "population")
             head = {"section": section["title"], "figure": figure["key"]} | {name: figure[name] for name in names}
+            head["limitation"] = figure.get("limit", "")
             note = f"Not measured yet: needs {figure['needs']}" if figure["needs"] else figure["note"]
-            yield head | {"column": "value", "unit": figure["unit"], "value": figure["value"], "note": note}
+            value = {"column": "value", "unit": figure["unit"], "note": note}
+            yield head | value | _changed(figure["value"], figure.get("before"))
             if figure["unknown_share"] is not None:
                 yield head | {"column": "unknown_share", "unit": "share", "value": figure["unknown_share"]}
             for row in figure["rows"]:
-                for column, value in zip(figure["columns"], row["values"], strict=True):
+                before = row.get("before") or [None] * len(row["values"])
+                for column, number, old in zip(figure["columns"], row["values"], before, strict=True):
                     place = {"row": row["key"], "label": row["label"], "column": column["key"], "unit": column["unit"]}
-                    yield head | place | {"value": value}
+                    yield head | place | _changed(number, old)
+
+
+def _changed(value: float | None, before: float | None) -> dict[str, Any]:
+    return {
+        "value": value, "before": before, "change": changes.difference(value, before),
+        "relative_change": changes.relative(value, before),
+    }  # fmt: skip

@@ -1,5 +1,6 @@
 """A report's HTML as PDF. WeasyPrint draws it: an extra, for it needs Pango, which is the system's."""
 
+import logging
 from typing import Any, Final
 
 _PAGES: Final = """
@@ -24,6 +25,8 @@ class CannotPrint(Exception):
 
 def load_printer() -> Any:
     """Return the library. Errors: `CannotPrint`."""
+    for name in ("weasyprint", "weasyprint.progress"):  # a line for each rule that is the screen's alone
+        logging.getLogger(name).setLevel(logging.ERROR)
     try:
         import weasyprint
     except ModuleNotFoundError as error:

@@ -1,14 +1,15 @@
-"""Drafting, publishing and superseding monthly reports."""
+"""Drafting, approving, publishing and withdrawing reports."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
 
 from portal.core import audit, clock, live
-from portal.core.errors import Conflict
-from portal.reports import monthly
-from portal.reports.models import Report, digest_of
+from portal.core.errors import Conflict, NotAllowed
+from portal.reports import changes, monthly
+from portal.reports.models import OPEN, Report, ReportQuerySet, digest_of
 from principals import permissions
 from principals.actors import Actor
 from principals.models import Cluster
@@ -18,9 +19,9 @@ from telemetry.selectors import Period, Scope
 
 
 def current_content(*, actor: Actor, cluster: Cluster, period: Period, fresh: bool = False) -> dict[str, Any]:
-    """Return a month's report as JSON: what was published, else (or if `fresh`) as the data are now. Stores nothing."""
+    """Return a period's report: what was published, else (or if `fresh`) as the data are now. Stores nothing."""
     permissions.require(actor, "facility.look")
-    published = Report.objects.filter(cluster=cluster, month=period.first, state=Report.State.PUBLISHED).first()
+    published = _versions(cluster, period).filter(state=Report.State.PUBLISHED).first()
     if published is not None and not fresh:
         content: dict[str, Any] = published.content
         return content
@@ -28,41 +29,62 @@ def current_content(*, actor: Actor, cluster: Cluster, period: Period, fresh: bo
 
 
 def build_draft(*, actor: Actor, cluster: Cluster, period: Period) -> Report:
-    """Draft a month's report, or bring its draft up to date."""
+    """Draft a period's report, or bring its draft up to date, which takes back its approval."""
     permissions.require(actor, "facility.run")
     content, generation = _measure(actor, cluster, period)
     built = {
         "content": content, "digest": digest_of(content), "generation": generation, "built": clock.now(),
         "built_by": actor.ref.label,
     }  # fmt: skip
-    versions = Report.objects.filter(cluster=cluster, month=period.first)
+    versions = _versions(cluster, period)
     with transaction.atomic():
-        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # one draft a month
-        if not versions.filter(state=Report.State.DRAFT).update(**built):
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # one draft a period
+        open_one = versions.filter(state__in=OPEN)
+        before = open_one.values("state", "digest", "approved_by").first()
+        if not open_one.update(**built, state=Report.State.DRAFT, approved=None, approved_by=""):
             version = (versions.aggregate(newest=Max("version"))["newest"] or 0) + 1
-            Report.objects.create(cluster=cluster, month=period.first, version=version, **built)
+            Report.objects.create(cluster=cluster, first=period.first, last=period.last, version=version, **built)
         report = versions.select_related("cluster").get(state=Report.State.DRAFT)
-        _record(actor, report, "report.draft")
+        _record(actor, report, "report.draft", before=before)
+    return report
+
+
+def approve(*, actor: Actor, report: Report, digest: str) -> Report:
+    """Approve the draft whose content has that digest. A person does: who drafted it may.
+
+    Errors: `NotAllowed`, Conflict `not_a_draft`, `report_changed`, `period_not_over`, `drafted_early`.
+    """
+    permissions.require(actor, "facility.run")
+    if not actor.is_person:
+        raise NotAllowed("A report is approved by a person.", code="person_needed", remedy="Approve it on Reports.")
+    with transaction.atomic():
+        now = _open_version(report, digest)
+        if now.state != Report.State.DRAFT:
+            raise Conflict("This version is not a draft.", code="not_a_draft", remedy="Open the period again.")
+        _require_whole(now)
+        draft = Report.objects.filter(pk=report.pk, state=Report.State.DRAFT, digest=digest)
+        draft.update(state=Report.State.APPROVED, approved=clock.now(), approved_by=actor.ref.label)
+        report.refresh_from_db()
+        _record(actor, report, "report.approve")
     return report
 
 
 def publish(*, actor: Actor, report: Report, digest: str) -> Report:
-    """Publish the draft whose content has that digest; a version published before is superseded.
+    """Publish the approved version whose content has that digest; a version published before is superseded.
 
-    Errors: Conflict `not_a_draft`, `report_changed` (the draft was rebuilt since it was read), `month_not_over`.
+    Errors: Conflict `not_approved`, `not_a_draft`, `report_changed` (it was rebuilt since it was read),
+    `periods_overlap`: from two sums that differ by a day, what fewer than five people did that day could be had.
     """
     permissions.require(actor, "facility.run")
-    if not report.is_over:
-        raise Conflict("The month is not over.", code="month_not_over", remedy="Publish it when the month has ended.")
-    now = clock.now()
     with transaction.atomic():
-        Cluster.objects.select_for_update(no_key=True).get(pk=report.cluster_id)
-        _require_draft(report, digest)
-        same_month = Report.objects.filter(cluster=report.cluster_id, month=report.month)
-        same_month.filter(state=Report.State.PUBLISHED).update(state=Report.State.SUPERSEDED)
-        same_month.filter(pk=report.pk, state=Report.State.DRAFT).update(
-            state=Report.State.PUBLISHED, published=now, published_by=actor.ref.label
-        )
+        now = _open_version(report, digest)
+        if now.state != Report.State.APPROVED:
+            raise Conflict("This version is not approved.", code="not_approved", remedy="Approve it first.")
+        _require_alone(now)
+        versions = _versions(now.cluster, now.period)
+        versions.filter(state=Report.State.PUBLISHED).update(state=Report.State.SUPERSEDED)
+        approved = versions.filter(pk=report.pk, state=Report.State.APPROVED, digest=digest)
+        approved.update(state=Report.State.PUBLISHED, published=clock.now(), published_by=actor.ref.label)
         report.refresh_from_db()
         _record(actor, report, "report.publish")
     return report
@@ -80,26 +102,62 @@ def supersede(*, actor: Actor, report: Report, reason: str) -> Report:
     return report
 
 
+def _versions(cluster: Cluster, period: Period) -> ReportQuerySet:
+    return Report.objects.filter(cluster=cluster, first=period.first, last=period.last)
+
+
 def _measure(actor: Actor, cluster: Cluster, period: Period) -> tuple[dict[str, Any], int]:
     if not telemetry_services.catch_up(cluster=cluster):
         raise Conflict("The rollups are being recomputed.", code="rollups_busy", retry_after_s=60,
                        remedy="Try again in a minute.")  # fmt: skip
     generation = DataGeneration.objects.of(cluster)  # before measuring: what changes meanwhile makes it old
-    return monthly.build(Scope(actor=actor, cluster=cluster, period=period)).as_json(), generation
+    content = monthly.build(Scope(actor=actor, cluster=cluster, period=period)).as_json()
+    return changes.compare(content, _before(cluster, period), period), generation
 
 
-def _require_draft(report: Report, digest: str) -> None:
-    now = Report.objects.get(pk=report.pk)
-    if now.state != Report.State.DRAFT:
-        raise Conflict("This version is not a draft.", code="not_a_draft", remedy="Open the month again.")
+def _before(cluster: Cluster, period: Period) -> Report | None:
+    """Return the report of the period before: what is published, else what is being made."""
+    found = list(_versions(cluster, period.previous()).exclude(state=Report.State.SUPERSEDED))
+    return min(found, key=lambda one: one.state != Report.State.PUBLISHED, default=None)
+
+
+def _open_version(report: Report, digest: str) -> Report:
+    """Return a version as it is now, locked, that is still being made and is what was read."""
+    Cluster.objects.select_for_update(no_key=True).get(pk=report.cluster_id)
+    now = Report.objects.select_related("cluster").get(pk=report.pk)
+    if not now.is_open:
+        raise Conflict("This version is not a draft.", code="not_a_draft", remedy="Open the period again.")
     if now.digest != digest:
         raise Conflict("The draft was rebuilt since you read it.", code="report_changed", remedy="Read it again.")
+    return now
 
 
-def _record(actor: Actor, report: Report, verb: str, reason: str = "") -> None:
+def _require_whole(report: Report) -> None:
+    if not report.is_over:
+        remedy = "Approve it when the period has ended."
+        raise Conflict("The period is not over.", code="period_not_over", remedy=remedy)
+    if report.built < report.ends:
+        remedy = "Bring it up to date and read it again."
+        raise Conflict("It was measured before the period was over.", code="drafted_early", remedy=remedy)
+
+
+def _require_alone(report: Report) -> None:
+    published = Report.objects.filter(cluster=report.cluster_id, state=Report.State.PUBLISHED)
+    sharing = published.filter(first__lte=report.last, last__gte=report.first)
+    other = sharing.exclude(first=report.first, last=report.last).first()
+    if other is not None:
+        raise Conflict(
+            f"It shares days with {other.period.title}, which is published: from sums of both, what fewer than five "
+            "people did could be had.", code="periods_overlap", remedy="Withdraw that one first.",
+        )  # fmt: skip
+
+
+def _record(
+    actor: Actor, report: Report, verb: str, reason: str = "", before: Mapping[str, Any] | None = None
+) -> None:  # fmt: skip
     audit.record(
-        actor=actor.ref, verb=verb, object_kind="report", object_id=report.pk, object_label=str(report),
+        actor=actor.ref, verb=verb, object_kind="report", object_id=report.pk, object_label=str(report), before=before,
         after={"state": report.state, "digest": report.digest}, reason=reason,
     )  # fmt: skip
-    payload = {"cluster": report.cluster.name, "month": f"{report.month:%Y-%m}", "state": report.state}
+    payload = {"cluster": report.cluster.name, "period": report.period.name, "state": report.state}
     live.announce([live.News(name=verb, topics=("facility:telemetry",), payload=payload)])

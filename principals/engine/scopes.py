@@ -18,18 +18,22 @@ class Scope:
 
 _AGENT = frozenset({TokenKind.AGENT})
 _SERVICE = frozenset({TokenKind.SERVICE})
+TELEMETRY = "telemetry:write"
 
 SCOPES = {
     scope.name: scope
     for scope in (
         Scope("me:read", "read who it is and what it may do", _AGENT, default=True),
         Scope("jobs:read", "read its owner’s jobs", _AGENT, default=True),
+        Scope("jobs:declare", "say by receipts which jobs are its own", _AGENT, default=True),
         Scope("events:read", "wait for its owner’s job events", _AGENT, default=True),
         Scope("trials:request", "ask for trials", _AGENT, default=True),
         Scope("lessons:read", "look up lessons it may see", _AGENT, default=True),
         Scope("lessons:write", "record lessons in its project", _AGENT),
         Scope("extensions:read", "list admitted extensions", _AGENT, default=True),
         Scope("extensions:submit", "submit an extension for review", _AGENT),
+        # Of itself alone, and only where its person or the site said yes: so whoever agrees needs no other token.
+        Scope(TELEMETRY, "tell what its harness counts of itself", _AGENT, default=True),
         Scope("lab:read", "read its lab’s jobs, without other people’s names", _AGENT),
         Scope("ingest:jobs", "send job records", _SERVICE),
         Scope("ingest:sessions", "send agent sessions", _SERVICE),

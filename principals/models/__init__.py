@@ -1,6 +1,6 @@
 """Rows of `principals`: people, labs, clusters and their accounts, agents, sessions, tokens, holds."""
 
-from principals.models.agents import Agent, AgentApproval, AgentSession
+from principals.models.agents import Agent, AgentApproval, AgentSession, SessionDeclaration
 from principals.models.clusters import Association, Cluster, ClusterUser, SlurmAccount
 from principals.models.holds import Hold
 from principals.models.people import Lab, LabMembership, User
@@ -19,6 +19,7 @@ __all__ = [
     "LabMembership",
     "ServiceAccount",
     "ServiceToken",
+    "SessionDeclaration",
     "SlurmAccount",
     "User",
 ]

@@ -133,7 +133,8 @@ class AgentSessionQuerySet(models.QuerySet["AgentSession"]):
 class AgentSession(models.Model):
     """A stretch of work on one host under one login name: of an agent's harness, or of a person at a shell.
 
-    Declared by a collector or a harness; registered or not. `agent` is set where it belongs to a registered agent.
+    Declared by a harness (`process` is ""), seen by a collector, or both: then times are the collector's, and what was
+    declared stands in its `declaration`. `agent` is set where it belongs to a registered agent.
     """
 
     class Kind(models.TextChoices):
@@ -191,3 +192,17 @@ class AgentSession(models.Model):
         """Seconds from start to end, or to now while it goes on."""
         end: datetime = self.ended or clock.now()
         return int((end - self.started).total_seconds())
+
+
+class SessionDeclaration(models.Model):
+    """What was declared of a session that a collector saw too: so much of it as a row of its own would say."""
+
+    session = models.OneToOneField(AgentSession, on_delete=models.CASCADE, related_name="declaration")
+    started = EpochField()
+    ended = EpochField(null=True, blank=True)
+    campaign = models.CharField(max_length=100, default="", blank=True)
+    source = models.CharField(max_length=40, default="declared")
+    received = models.DateTimeField(default=clock.now)
+
+    def __str__(self) -> str:
+        return f"declared from {self.started}"

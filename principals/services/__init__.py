@@ -20,6 +20,7 @@ from principals.services.directory import (
     require_cluster_name,
 )
 from principals.services.holds import lift_hold, lift_holds, place_hold
+from principals.services.pairing import settle as settle_sessions
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
 from principals.services.tokens import (
     IssuedToken,
@@ -60,5 +61,6 @@ __all__ = [
     "retire_agent",
     "revoke_agent_token",
     "revoke_service_token",
+    "settle_sessions",
     "suspend_agent",
 ]

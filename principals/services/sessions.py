@@ -9,8 +9,10 @@ from django.db import transaction
 from django.db.models import Q
 
 from portal.core import clock
-from principals.models import Agent, AgentSession, Cluster, ClusterUser, LabMembership
+from principals.models import Agent, AgentSession, Cluster, ClusterUser, LabMembership, SessionDeclaration
+from principals.services import pairing
 from principals.services.directory import Directory
+from principals.services.pairing import Span
 
 # Why a session of a harness belongs to no registered agent, and what would change that for the next one.
 UNREGISTERED: Final = {
@@ -22,6 +24,7 @@ UNREGISTERED: Final = {
     "declared_before": "This session was over, or might have been another agent's or another lab's, when the agent was "
     "registered: the next one finds it.",
 }
+_NATURAL: Final = ("cluster", "cluster_user_id", "host", "kind", "harness", "started", "process")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,7 @@ class RecordedSession:
     row: AgentSession
     outcome: str
     old_end: datetime | None = None
+    spans: tuple[Span, ...] = ()  # of rows whose jobs may be somebody else's now, the row's own time apart
     unregistered: str = ""  # why it belongs to no registered agent: a key of `UNREGISTERED`
 
 
@@ -68,10 +72,12 @@ def record_sessions(*, cluster: Cluster, sessions: Iterable[DeclaredSession]) ->
     told again. Once tied it stays so. A session is a sight of its agent.
 
     What a collector tells is known by its process alone: the start that it reckons may differ by a second from one
-    time to the next.
+    time to the next. What it sees and a harness declares is one row, with the collector's times and the declared
+    campaign (`principals.services.pairing`).
     """
     declared = list(sessions)
     with transaction.atomic():
+        cluster.lock()
         recorder = _Recorder(cluster, declared)
         recorded = [recorder.record(session) for session in declared]
         recorder.note_seen()
@@ -150,24 +156,46 @@ class _Recorder:
         if known is not None and known.agent_id is not None:
             return self._go_on(known, declared, None, "")
         agent, why = self._find_agent(user_id, declared)
-        row, created = (known, False) if known else self._get_or_create(user_id, declared, agent)
-        if created:
-            return RecordedSession(row, "created", row.ended, why)
-        return self._go_on(row, declared, agent, why)
-
-    def _get_or_create(self, user_id: int, declared: DeclaredSession, agent: Agent | None) -> tuple[AgentSession, bool]:
-        row, created = AgentSession.objects.get_or_create(
-            cluster=self._cluster, cluster_user_id=user_id, host=declared.host, kind=declared.kind,
-            harness=declared.harness, started=declared.started, process=declared.process,
-            defaults={
-                "ended": declared.ended, "campaign": declared.campaign, "source": declared.source,
-                "last_seen": declared.last_seen, "agent": agent, "place": declared.place,
-                "raw_job_id": declared.raw_job_id,
-            },
-        )  # fmt: skip
+        if known is not None:
+            return self._go_on(known, declared, agent, why)
+        row = self._row_of(user_id, declared, agent)
         if declared.process:
-            self._known[declared.host, declared.process, declared.kind] = row
-        return row, created
+            return self._see(row, why)
+        if (part := pairing.find_declaration(row)) is not None:
+            return self._go_on_declared(part, declared, agent, why)
+        return self._declare(row, declared, agent, why)
+
+    def _row_of(self, user_id: int, declared: DeclaredSession, agent: Agent | None) -> AgentSession:
+        return AgentSession(
+            cluster=self._cluster, cluster_user_id=user_id, host=declared.host, kind=declared.kind,
+            harness=declared.harness, started=declared.started, process=declared.process, ended=declared.ended,
+            campaign=declared.campaign, source=declared.source, last_seen=declared.last_seen, agent=agent,
+            place=declared.place, raw_job_id=declared.raw_job_id,
+        )  # fmt: skip
+
+    def _see(self, row: AgentSession, why: str) -> RecordedSession:
+        """Write a session that a collector saw for the first time: the row of the same declared one, if there is."""
+        alone = pairing.find_alone(row)
+        if alone is not None:
+            spans = [pairing.put_on(alone, row)]
+            row = alone
+        else:
+            row.save(force_insert=True)
+            spans = pairing.settle([row])
+        self._known[row.host, row.process, row.kind] = row
+        return RecordedSession(row, "created", row.ended, tuple(spans), "" if row.agent_id else why)
+
+    def _declare(self, row: AgentSession, declared: DeclaredSession, agent: Agent | None, why: str) -> RecordedSession:
+        """Write a session that was declared and is not part of one that was seen."""
+        key = {name: getattr(row, name) for name in _NATURAL}
+        known = AgentSession.objects.filter(**key).first()
+        if known is not None:
+            return self._go_on(known, declared, agent, why)
+        row.save(force_insert=True)
+        spans = pairing.settle([row])
+        part = pairing.find_declaration(row) if spans else None
+        row = part.session if part else row
+        return RecordedSession(row, "created", row.ended, tuple(spans), "" if row.agent_id else why)
 
     def _find_agent(self, user_id: int, declared: DeclaredSession) -> tuple[Agent | None, str]:
         key = user_id, declared.kind, declared.harness, declared.host
@@ -186,10 +214,30 @@ class _Recorder:
             setattr(row, name, value)
         if changes.keys() - {"last_seen"}:
             row.save(update_fields=list(changes))
-            return RecordedSession(row, "changed", old_end, why)
+            spans = pairing.settle([row]) if row.process and "ended" in changes else []
+            return RecordedSession(row, "changed", old_end, tuple(spans), why)
         if changes:  # that it was seen again explains no job
             self._seen[row.pk] = row
-        return RecordedSession(row, "unchanged", old_end, why)
+        return RecordedSession(row, "unchanged", old_end, unregistered=why)
+
+    def _go_on_declared(
+        self, part: SessionDeclaration, declared: DeclaredSession, agent: Agent | None, why: str
+    ) -> RecordedSession:
+        """Write what is declared anew of a session that was seen: its times stay the collector's."""
+        row = part.session
+        if row.agent_id is not None:
+            agent, why = None, ""
+        elif agent is not None and not _may_be_adopted(row, agent):
+            agent, why = None, "declared_before"
+        told = {"ended": declared.ended, "campaign": declared.campaign}
+        changes = {name: value for name, value in told.items() if value and value != getattr(part, name)}
+        SessionDeclaration.objects.filter(pk=part.pk).update(**changes)
+        mine: dict[str, Any] = {"campaign": changes["campaign"]} if "campaign" in changes else {}
+        mine |= {"agent": agent} if agent else {}
+        for name, value in mine.items():
+            setattr(row, name, value)
+        row.save(update_fields=list(mine))
+        return RecordedSession(row, "changed" if changes or mine else "unchanged", row.ended, unregistered=why)
 
     def note_seen(self) -> None:
         """Write when sessions were last seen of which nothing else changed."""

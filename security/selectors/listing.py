@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
 
-from django.db.models import Case, Count, F, IntegerField, QuerySet, Value, When
+from django.db.models import Case, Count, Exists, F, IntegerField, OuterRef, QuerySet, Value, When
 
 from portal.core import clock
+from portal.core.errors import Invalid
 from principals.actors import Actor
-from security.models import Incident
+from security.models import Finding, Incident
 from security.models.choices import OPEN, Kind, Severity, State
 
 CLOSED = tuple(state for state in State if state not in OPEN)
@@ -45,6 +46,8 @@ class IncidentFilter:
     who: str = ""  # me, nobody
     late: bool = False
     month: bool = False  # opened in this calendar month, UTC
+    cluster: str = ""
+    seen: tuple[date, date] | None = None  # with a finding on these days, UTC, both included
     sort: str = "due"
 
     @property
@@ -64,9 +67,18 @@ class IncidentFilter:
         return cls(
             state=state, severity=one_of("severity", Severity.values), kind=one_of("kind", Kind.values),
             lab=query.get("lab", "")[:64], who=one_of("who", ("me", "nobody")), late=query.get("late") == "1",
-            month=query.get("month") == "this",
+            month=query.get("month") == "this", cluster=query.get("cluster", "")[:64],
+            seen=_days(query.get("from", ""), query.get("to", "")),
             sort=one_of("sort", SORTS, "-opened" if state == "closed" else "due"),
         )  # fmt: skip
+
+
+def _days(first: str, last: str) -> tuple[date, date] | None:
+    """Read two days; what is no day means nothing."""
+    try:
+        return (clock.read_day(first), clock.read_day(last)) if first and last else None
+    except Invalid:
+        return None
 
 
 def month_start() -> datetime:
@@ -76,11 +88,20 @@ def month_start() -> datetime:
 
 def _narrowed(actor: Actor, asked: IncidentFilter) -> QuerySet[Incident]:
     found: QuerySet[Incident] = Incident.objects.visible_to(actor)
-    for field, value in (("severity", asked.severity), ("kind", asked.kind), ("lab__name", asked.lab)):
+    equal = {
+        "severity": asked.severity, "kind": asked.kind, "lab__name": asked.lab, "cluster__name": asked.cluster
+    }  # fmt: skip
+    for field, value in equal.items():
         if value:
             found = found.filter(**{field: value})
     if asked.month:
         found = found.filter(opened__gte=month_start())
+    if asked.seen:
+        first, last = (datetime.combine(day, time(), UTC) for day in asked.seen)
+        seen = Finding.objects.filter(
+            incident=OuterRef("pk"), occurred__gte=first, occurred__lt=last + timedelta(days=1)
+        )  # fmt: skip
+        found = found.filter(Exists(seen))
     if asked.who:
         found = found.filter(assignee=actor.user if asked.who == "me" else None)
     return found

@@ -29,7 +29,7 @@ COLUMNS = (
     "number", "title", "kind", "severity", "state", "cluster", "host", "lab", "agent", "login", "assignee", "opened",
     "due_at", "triaged_at", "contained_at", "closed_at", "closed_reason", "sightings", "last_seen",
 )  # fmt: skip
-KEPT = ("state", "severity", "kind", "lab", "who", "late", "month", "sort", "page")
+KEPT = ("state", "severity", "kind", "lab", "who", "late", "month", "cluster", "from", "to", "sort", "page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,7 @@ def _list(
         "sorts": [("due", "Least time first"), ("-severity", "Worst first"), ("-opened", "Newest first"),
                   ("-seen", "Seen last")],
         "can_act": permissions.can(request.actor, "incident.act"),
+        "seen_words": f"Seen {asked.seen[0]} to {asked.seen[1]}" if asked.seen else "",
     }  # fmt: skip
 
 

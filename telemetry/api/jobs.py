@@ -1,4 +1,4 @@
-"""The jobs an agent may read: its owner's, and with `lab:read` its lab's without other people's names and words."""
+"""The jobs an agent may read: its owner's, and with `lab:read` its lab's; and the receipts that declare its own."""
 
 import re
 from datetime import UTC, datetime
@@ -9,14 +9,16 @@ from django.http import HttpRequest
 from ninja import Query, Router
 
 from portal.core.errors import Invalid, NotFound
+from portal.core.idempotency import idempotent
 from portal.core.moments import Moment
 from portal.core.paging import cut_page
 from portal.core.problems import answers
 from principals.actors import Actor
 from principals.auth import actor_of, requires
+from telemetry import services
 from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Job
-from telemetry.schemas import JobOut, JobPage, RawJobId
+from telemetry.schemas import JobOut, JobPage, RawJobId, ReceiptOut
 from telemetry.selectors import JobFilter, held_now, newest_by_raw_id, newest_first
 
 router = Router()
@@ -52,6 +54,22 @@ def list_jobs(
     page, last = cut_page(newest_first(jobs, actor, JobFilter()), limit)
     cursor = f"{int(last.submit.timestamp())}.{last.pk}" if last else None
     return JobPage(items=[show_job(job, actor) for job in page], next=cursor)
+
+
+@router.post("/receipts", auth=requires("jobs:declare"), response=answers(200, ReceiptOut))
+@idempotent
+def request_receipt(
+    request: HttpRequest, cluster: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9._-]*$")] = ""
+) -> tuple[int, ReceiptOut]:
+    """Give a receipt: jobs that name it in their comment are this agent's, more surely than any other evidence says.
+
+    `cluster` may be left out where the lab has accounts on one only.
+    """
+    receipt = services.request_receipt(actor=actor_of(request), cluster_name=cluster)
+    return 200, ReceiptOut(
+        receipt=receipt.public_id, cluster=receipt.cluster.name, valid_until=receipt.valid_until,
+        sbatch_options=[f"--comment={receipt.public_id}"],
+    )  # fmt: skip
 
 
 @router.get("/{cluster}/{raw_id}", auth=requires("jobs:read"), response=answers(200, JobOut))

@@ -4,19 +4,23 @@ The evidence is *declared sessions*: a harness said when it worked on a host for
 shell was recorded. A job belongs to the session of the same cluster and user that covers its submit time.
 A collector also sees *submissions*: an sbatch, srun or salloc that a session started.
 The controller itself may have labelled a job with the harness whose environment it was submitted from.
+An agent may have declared it: the job names a *receipt* that its token was given.
 The rules, in order:
 
-0. The controller labelled it: the actor is an agent, of that harness; the session is the one of the rules below, where
-   that is of the same harness. Where those below name a person, less sure: what a shell was once started from stays in
-   its environment.
-1. A submission was seen within seconds of the job's submit: its session answers, whatever else is open. Where those of
+0. A receipt that was valid at the submit, of an agent whose owner has this login name: the actor is that agent, of its
+   harness; the session is the one of the rules below, where that is of the same harness. Where those below name a
+   person or another harness, less sure. Of several receipts the last one issued answers. A receipt of somebody else
+   is no evidence: the rules below answer, less sure, and the method says so.
+1. The controller labelled it: the actor is an agent, of that harness; the session as above. Where the rules below name
+   a person, less sure: what a shell was once started from stays in its environment.
+2. A submission was seen within seconds of the job's submit: its session answers, whatever else is open. Where those of
    several sessions were, the last one answers, less sure.
-2. Agent sessions cover it: the actor is an agent. An interactive session at the same time makes that less
+3. Agent sessions cover it: the actor is an agent. An interactive session at the same time makes that less
    sure, but a person at the terminal of an agent's account is not a denial.
-3. Several agent sessions: the one that started last answers (an outer session usually starts an inner one),
+4. Several agent sessions: the one that started last answers (an outer session usually starts an inner one),
    less sure. The harness is named only when all of them name the same one, else it is "".
-4. Only interactive sessions: the actor is a human; the one that started last is named.
-5. None: unknown. Never a guess from the absence of evidence.
+5. Only interactive sessions: the actor is a human; the one that started last is named.
+6. None: unknown. Never a guess from the absence of evidence.
 
 Confidences are ordinal ("which answer to trust more"), not measured probabilities.
 """
@@ -29,6 +33,10 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 Actor: TypeAlias = Literal["agent", "human", "unknown"]
 Kind: TypeAlias = Literal["agent", "interactive"]
 
+METHOD_RECEIPT: Final = "receipt"
+METHOD_RECEIPT_DOUBTED: Final = "receipt_against_others"
+METHOD_FOREIGN: Final = "receipt_foreign"  # of somebody else: what else is known answers
+METHOD_FOREIGN_ALONE: Final = "receipt_foreign_alone"  # and nothing else is
 METHOD_LABELLED: Final = "environment_label"
 METHOD_LABELLED_DOUBTED: Final = "environment_label_against_session"
 METHOD_OBSERVED: Final = "observed"
@@ -40,6 +48,10 @@ METHOD_INTERACTIVE: Final = "interactive_session"
 METHOD_NONE: Final = "none"
 
 CONFIDENCE: Final = {
+    METHOD_RECEIPT: 0.99,
+    METHOD_RECEIPT_DOUBTED: 0.78,
+    METHOD_FOREIGN: 0.65,
+    METHOD_FOREIGN_ALONE: 0.0,
     METHOD_LABELLED: 0.98,
     METHOD_LABELLED_DOUBTED: 0.75,
     METHOD_OBSERVED: 0.97,
@@ -50,6 +62,7 @@ CONFIDENCE: Final = {
     METHOD_INTERACTIVE: 0.8,
     METHOD_NONE: 0.0,
 }
+UNATTRIBUTED: Final = frozenset({METHOD_NONE, METHOD_FOREIGN_ALONE})
 # Clocks of login nodes and of the controller differ a little; a submit that near to a session's edge is
 # inside.
 CLOCK_SLACK_S: Final = 2
@@ -84,6 +97,23 @@ class Submission(NamedTuple):
     def is_of(self, submit_s: int) -> bool:
         """Say whether a job submitted then may have come from it."""
         return self.at_s - CLOCK_SLACK_S <= submit_s <= self.at_s + OBSERVED_S
+
+
+class Receipt(NamedTuple):
+    """A receipt on one cluster: whose agent's, and from when to when (UTC epoch seconds) jobs may be submitted with it.
+
+    `users` are the login names of the agent's owner there; `number` is higher for what was issued later.
+    """
+
+    number: int
+    harness: str
+    users: frozenset[str]
+    first_s: int
+    last_s: int
+
+    def covers(self, submit_s: int) -> bool:
+        """Say whether it was valid then, give or take the clocks' difference."""
+        return self.first_s - CLOCK_SLACK_S <= submit_s <= self.last_s + CLOCK_SLACK_S
 
 
 class Attribution(NamedTuple):
@@ -139,6 +169,26 @@ def labelled(found: Attribution, harness: str) -> Attribution:
     method = METHOD_LABELLED_DOUBTED if found.actor == "human" else METHOD_LABELLED
     session_id = found.session_id if found.harness == harness else None
     return Attribution("agent", harness, session_id, method, CONFIDENCE[method], found.evidence)
+
+
+def receipted(found: Attribution, receipts: Iterable[Receipt], *, user: str, submit_s: int) -> Attribution:
+    """Return the answer for a job that names known receipts, where label and sessions say `found`.
+
+    One that is over, or not begun, says nothing.
+    """
+    given = list(receipts)
+    own = [receipt for receipt in given if user in receipt.users]
+    valid = [receipt for receipt in own if receipt.covers(submit_s)]
+    if valid:
+        harness = max(valid).harness
+        doubted = found.actor == "human" or found.harness not in ("", harness)
+        method = METHOD_RECEIPT_DOUBTED if doubted else METHOD_RECEIPT
+        session_id = found.session_id if found.harness == harness else None
+        return Attribution("agent", harness, session_id, method, CONFIDENCE[method], found.evidence)
+    if len(own) == len(given):
+        return found
+    method = METHOD_FOREIGN_ALONE if found.method == METHOD_NONE else METHOD_FOREIGN
+    return found._replace(method=method, confidence=CONFIDENCE[method])
 
 
 def _method(agents: int, covering: int) -> str:

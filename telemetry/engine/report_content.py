@@ -28,7 +28,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A named figure. `needs` says what it would take, where it is not measured."""
+    """A named figure. `needs` says what it would take, where it is not measured.
+
+    `limit` is what it cannot tell. `criterion` is what the facility agreed to, in words; `is_met` whether that holds,
+    None where that is not known.
+    """
 
     key: str
     title: str
@@ -42,6 +46,9 @@ class Figure:
     url: str = ""
     columns: tuple[Column, ...] = ()
     rows: tuple[Row, ...] = ()
+    limit: str = ""
+    criterion: str = ""
+    is_met: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,29 @@ class Method(NamedTuple):
 
 
 METHODS: Final = {
+    attribution.METHOD_RECEIPT: Method(
+        "Declared by a receipt",
+        "It names a receipt that was given to an agent of this login name’s owner, and was submitted while that was "
+        "valid.",
+    ),
+    attribution.METHOD_RECEIPT_DOUBTED: Method(
+        "Declared by a receipt, against other evidence",
+        "It names a receipt that was given to an agent of this login name’s owner, while a label or the sessions show "
+        "another harness, or a person’s shell.",
+        "the receipt says one agent, label or session another or a person",
+    ),
+    attribution.METHOD_FOREIGN: Method(
+        "Names a receipt of somebody else; other evidence answers",
+        "It names a receipt that was given to an agent of somebody else. That is no evidence: what else is known of "
+        "its submission answers.",
+        "the receipt is of another person’s agent",
+    ),
+    attribution.METHOD_FOREIGN_ALONE: Method(
+        "Names a receipt of somebody else; not attributed",
+        "It names a receipt that was given to an agent of somebody else. That is no evidence, and no session of this "
+        "login covers its submission, so it is nobody’s.",
+        "the receipt is of another person’s agent",
+    ),
     attribution.METHOD_LABELLED: Method(
         "Labelled by the controller",
         "The controller found a harness’s variable in the environment it was submitted from.",
@@ -63,7 +86,7 @@ METHODS: Final = {
 def _methods(readings: Readings) -> Measured:
     found = readings.methods
     total = sum(found.values())
-    unknown = found.get(attribution.METHOD_NONE, 0)
+    unknown = sum(found.get(key, 0) for key in attribution.UNATTRIBUTED)
     rows = tuple(
         Row(key, method.title, (found.get(key, 0), ratio(found.get(key, 0), total)))
         for key, method in METHODS.items()
@@ -72,17 +95,21 @@ def _methods(readings: Readings) -> Measured:
         Column("submissions", "Submissions", Unit.SUBMISSIONS, adds_up=True),
         Column("share", "Of all", Unit.SHARE),
     )
-    doubted = sum(found.get(key, 0) for key, method in METHODS.items() if method.doubt)
+    doubted = sum(
+        found.get(key, 0) for key, method in METHODS.items() if method.doubt and key not in attribution.UNATTRIBUTED
+    )
     share = ratio(doubted, total - unknown)
     note = "" if share is None else f"Evidence spoke against evidence for {share:.1%} of those attributed."
     return Measured(ratio(total - unknown, total), columns, rows, ratio(unknown, total), note=note)
 
 
+LIMIT = "A session that nobody saw covers nothing: what is not attributed holds agents’ jobs too."
 FIGURES = [
     Figure(
         "attribution-methods", Section.LOAD, "Submissions that are attributed, by evidence",
-        "The best evidence there is for each job: the controller’s label, its submission seen under a session, a "
-        "session of its login name at its submission. Rows where evidence disagrees are named.",
+        "The best evidence there is for each job: an agent’s receipt that it names, the controller’s label, its "
+        "submission seen under a session, a session of its login name at its submission. Rows where evidence disagrees "
+        "are named.",
         JOB_WORDS, Unit.SHARE, _methods, facility_only=True,
     ),
 ]  # fmt: skip

@@ -117,6 +117,7 @@ def _ages(readings: Readings) -> Measured:
     return Measured(found["agent"].median_s, columns, rows, note=HIDDEN if hidden else "")
 
 
+LIMIT = "Agent users and others are different people: not every difference is caused by agents."
 FIGURES = [
     Figure(
         "outside-working-hours", Section.RHYTHM, "Submissions outside working hours",

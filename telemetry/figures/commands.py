@@ -271,6 +271,10 @@ def _users(driven: Driven, measures: tuple[str, ...], above: int) -> Values:
     return (ratio(users, driven.people), users) if enough(users) and enough(driven.people) else (None, None)
 
 
+LIMIT = (
+    "Of places with a collector alone: what agents ask of gateways, or run where nothing watches, is not seen, "
+    "nor are the words of some very short programs."
+)
 FIGURES = [
     Figure(
         "command-rate", Section.RHYTHM, "Commands a minute",

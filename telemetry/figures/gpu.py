@@ -115,6 +115,7 @@ def _fits(readings: Readings) -> Measured:
 
 
 _MEASURED = {"gpu_use": "measured"}
+LIMIT = "Of measured jobs alone; a mean over a job hides its phases."
 FIGURES = [
     Figure(
         "gpu-utilisation", Section.GPUS, "Jobs that leave compute or memory of their GPUs unused",

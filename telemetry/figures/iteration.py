@@ -91,6 +91,7 @@ def _likeness_row(one: "Alike", submitted: int) -> Row:
     return Row(one.kind, iteration.LIKENESS_NAMES[one.kind], values if enough(one.users) else (None,) * len(values))
 
 
+LIMIT = "Work is told apart by names, folders and submit lines: a script that is renamed is another one."
 FIGURES = [
     Figure(
         "median-wait", Section.SCHEDULING, "Median wait", f"{iteration.MEDIAN_WAIT_WORDS} {BY_JOB}",

@@ -29,6 +29,9 @@ class Unit(StrEnum):
     CALLS = "calls"
     KEYS = "keys"
     SESSIONS = "sessions"
+    DOLLARS = "US$"
+    FINDINGS = "findings"
+    INCIDENTS = "incidents"
 
 
 class Section(StrEnum):
@@ -41,6 +44,7 @@ class Section(StrEnum):
     STORAGE = "Files and sessions"
     MEMORY = "What is learned and what is repeated"
     SECURITY = "Unsafe actions, fetched content and secrets"
+    ACCEPTANCE = "Acceptance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +59,28 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A figure measured over one scope. `value` is the headline, None where there is nothing to measure."""
+    """A figure measured over one scope. `value` is the headline, None where there is nothing to measure.
+
+    `needs` says what it would take, where what it is made of was never told. `criterion` is what the facility agreed
+    to, in words, and `is_met` whether that holds, which is told of a number too that is withheld; None: not known.
+    """
 
     value: Number | None
     columns: tuple[Column, ...] = ()
     rows: tuple[Row, ...] = ()
     unknown_share: float | None = None
     note: str = ""
+    needs: str = ""
+    criterion: str = ""
+    is_met: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A named figure. Without `measure` it is not measured yet, and `needs` says what for."""
+    """A named figure. Without `measure` it is not measured yet, and `needs` says what for.
+
+    `limit` says what it cannot tell. `link` gives the address of the rows behind it where they are not jobs.
+    """
 
     key: str
     section: Section
@@ -78,6 +92,8 @@ class Figure:
     needs: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
     facility_only: bool = False
+    limit: str = ""
+    link: Callable[[Scope], str] | None = None
 
 
 def drill_query(figure: Figure, scope: Scope, row: Row | None = None) -> str:

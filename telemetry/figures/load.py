@@ -162,6 +162,9 @@ def _days(readings: Readings) -> Measured:
     return Measured(split.share(), DAY_COLUMNS, tuple(rows), unknown_share=split.share(Actor.UNKNOWN))
 
 
+LIMIT = (
+    "Agents and people share accounts: attribution is inferred, and a job that no evidence covers is not attributed."
+)
 FIGURES = [
     *_totals(),
     *_shares(),

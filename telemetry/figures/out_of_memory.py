@@ -89,6 +89,7 @@ def _harnesses(found: Sequence["MemoryAgain"]) -> tuple[list[_Group], bool]:
     return shown, bool(rest)
 
 
+LIMIT = "What is submitted again under another name or from another folder is not found."
 FIGURES = [
     Figure(
         "oom-unchanged", Section.SCHEDULING, "Out-of-memory jobs submitted again with the same memory",

@@ -10,6 +10,7 @@ from telemetry import selectors
 from telemetry.models import DataGeneration
 from telemetry.selectors import Definition, Scope
 from telemetry.selectors.commands import Commands, commands
+from telemetry.selectors.harness import Telling, telling
 from telemetry.selectors.methods import methods
 from telemetry.selectors.places import Places, places
 from telemetry.selectors.scheduler import Asking, asking
@@ -89,6 +90,10 @@ class Readings:
     @cached_property
     def commands(self) -> Commands:
         return commands(self.scope)
+
+    @cached_property
+    def telling(self) -> Telling:
+        return telling(self.scope)
 
     @cached_property
     def gpus(self) -> selectors.GpuSplit:

@@ -109,6 +109,7 @@ def _note(found: Sequence[Asking], more: str) -> str:
     return more if found else NO_COUNTS
 
 
+LIMIT = "The controller counts by login name: what people with agents type themselves counts as their agents’."
 FIGURES = [
     Figure(
         "queries-per-job", Section.SCHEDULING, "Scheduler queries for each job",

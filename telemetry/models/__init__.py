@@ -12,6 +12,7 @@ from telemetry.models.collectors import BaselineStudy, CollectorReport
 from telemetry.models.gateways import Gateway, GatewayDay, GatewayMinute
 from telemetry.models.gpu import JobGpu, JobGpuUse
 from telemetry.models.gpu_rollups import RollupGpu, RollupGpuDirty
+from telemetry.models.harness import HarnessChoice, HarnessDay, HarnessReading
 from telemetry.models.ingest import (
     IngestBatch,
     IngestGap,
@@ -23,6 +24,7 @@ from telemetry.models.ingest import (
 )
 from telemetry.models.inventory import InventoryReading, Node, Partition, Qos
 from telemetry.models.jobs import Actor, Job, JobState, PendingAttribution
+from telemetry.models.receipts import JobReceipt
 from telemetry.models.rollups import (
     DataGeneration,
     RollupDay,
@@ -45,6 +47,9 @@ __all__ = [
     "Gateway",
     "GatewayDay",
     "GatewayMinute",
+    "HarnessChoice",
+    "HarnessDay",
+    "HarnessReading",
     "IngestBatch",
     "IngestGap",
     "IngestPayload",
@@ -53,6 +58,7 @@ __all__ = [
     "Job",
     "JobGpu",
     "JobGpuUse",
+    "JobReceipt",
     "JobState",
     "Node",
     "Partition",

@@ -4,7 +4,7 @@ import calendar
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
 
@@ -28,11 +28,17 @@ class Definition(StrEnum):
 
 
 _SENTENCES = {
-    Definition.JOB: "A job is an agent's when it was attributed to an agent session of its user at its submit time; "
-    "an agent user has at least one such job in the period.",
-    Definition.ACCOUNT: "An account is an agent user's when it had an agent session or an agent's job in the period, "
-    "and then all its jobs count; accounts without any session or attributed job are not attributed.",
+    Definition.JOB: "A job is an agent's when the best evidence of its submission says so: a receipt, the "
+    "controller's label, or an agent session of its user at that time; an agent user has at least one such job in the "
+    "period.",
+    Definition.ACCOUNT: "As in the paper's Figure 2a: an account is an agent user's when it had an agent session or an "
+    "agent's job in the period, and then all its jobs count; accounts without any session or attributed job are not "
+    "attributed.",
 }
+
+
+LONGEST_DAYS: Final = 366  # of a period that is asked for by name
+_BETWEEN: Final = "--"  # as ISO 8601 writes an interval where a solidus cannot stand
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,38 @@ class Period:
         return cls.month(at.year, at.month)
 
     @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what `name` writes: a month, a week, or two days. Raises `Invalid` for anything else."""
+        if _BETWEEN in text:
+            return cls.between(*text.split(_BETWEEN, 1))
+        return cls.parse_week(text) if "-W" in text else cls.parse_month(text)
+
+    @classmethod
+    def between(cls, first: str, last: str) -> Self:
+        """Read two days, both ends included; a year at most. Raises `Invalid` for anything else."""
+        found = cls(clock.read_day(first), clock.read_day(last))
+        if found.last - found.first >= timedelta(days=LONGEST_DAYS):
+            raise Invalid(f"A period has at most {LONGEST_DAYS} days.", code="period", remedy="Take several.")
+        return found
+
+    @classmethod
+    def parse_week(cls, text: str) -> Self:
+        """Read `2026-W28`, a week of ISO 8601: Monday to Sunday. Raises `Invalid` for anything else."""
+        try:
+            monday = datetime.strptime(f"{text}-1", "%G-W%V-%u").date()
+        except ValueError:
+            monday = date.min
+        if not clock.is_sane(monday.year):
+            raise Invalid(f"{text[:20]!r} is no week.", code="week", remedy="Write it as 2026-W28.")
+        return cls.week(monday)
+
+    @classmethod
+    def week(cls, day: date) -> Self:
+        """Return the week of a day, Monday to Sunday."""
+        monday = day - timedelta(days=day.weekday())
+        return cls(monday, monday + timedelta(days=6))
+
+    @classmethod
     def last_days(cls, days: int) -> Self:
         """Return the last `days` days, today included."""
         today = clock.now().date()
@@ -83,10 +121,39 @@ class Period:
         """The first instant behind it."""
         return self.starts + timedelta(days=len(self.days))
 
+    @property
+    def is_month(self) -> bool:
+        """Whether it is a calendar month."""
+        return self == self.month(self.first.year, self.first.month)
+
+    @property
+    def is_week(self) -> bool:
+        """Whether it is a week, Monday to Sunday."""
+        return self == self.week(self.first)
+
+    @property
+    def name(self) -> str:
+        """Its name in addresses and files: 2026-07, 2026-W28, 2026-07-07--2026-08-01."""
+        if self.is_month:
+            return f"{self.first:%Y-%m}"
+        return f"{self.first:%G-W%V}" if self.is_week else f"{self.first}{_BETWEEN}{self.last}"
+
+    @property
+    def title(self) -> str:
+        """Its name as people write it: July 2026, week 28 of 2026, 7 July to 1 August 2026."""
+        if self.is_month:
+            return f"{self.first:%B %Y}"
+        if self.is_week:
+            return f"week {self.first:%-V} of {self.first:%G}"
+        start, end = f"{self.first.day} {self.first:%B}", f"{self.last.day} {self.last:%B %Y}"
+        if self.first == self.last:
+            return end
+        return f"{start} to {end}" if self.first.year == self.last.year else f"{start} {self.first.year} to {end}"
+
     def previous(self) -> Self:
         """Return as many days right before; for a whole month the month before."""
         before = self.first - timedelta(days=1)
-        if self == self.month(self.first.year, self.first.month):
+        if self.is_month:
             return self.month(before.year, before.month)
         return replace(self, first=self.first - timedelta(days=len(self.days)), last=before)
 

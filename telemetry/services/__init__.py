@@ -18,6 +18,15 @@ from telemetry.services.gpu import (
     record_gpu_utilisation,
 )
 from telemetry.services.gpu_rollups import refresh as refresh_gpu_rollups
+from telemetry.services.harness import (
+    Taken,
+    choose_harness_telemetry,
+    expect_harness_telemetry,
+    record_logs,
+    record_metrics,
+    refresh_harness_days,
+)
+from telemetry.services.harness import is_allowed as is_harness_telemetry_allowed
 from telemetry.services.ingest import (
     Progress,
     RecordStream,
@@ -35,6 +44,7 @@ from telemetry.services.ingest import (
 )
 from telemetry.services.job_indexes import build_missing
 from telemetry.services.reader import Commands, PySlurm, Reader, SlurmUnavailable, hold_reader, serve
+from telemetry.services.receipts import note_receipt, request_receipt
 from telemetry.services.retention import prune
 from telemetry.services.rollups import catch_up, mark_dirty, refresh
 from telemetry.services.scheduler_calls import add_calls
@@ -55,31 +65,40 @@ __all__ = [
     "RecordedActivity",
     "SessionOutcome",
     "SlurmUnavailable",
+    "Taken",
     "accept_upload",
     "add_calls",
     "build_missing",
     "can_retry",
     "catch_up",
+    "choose_harness_telemetry",
     "count_reasons",
     "declare_sessions",
     "describe_others",
     "end_silent_sessions",
     "end_study",
+    "expect_harness_telemetry",
     "expect_source",
     "feed_cluster",
     "hold_reader",
     "import_gateway_log",
     "import_gpu_file",
     "ingest_file",
+    "is_harness_telemetry_allowed",
     "mark_dirty",
     "match_gpu_utilisation",
+    "note_receipt",
     "note_source",
     "prune",
     "record_activity",
     "record_gpu_utilisation",
+    "record_logs",
+    "record_metrics",
     "refresh",
     "refresh_activity",
     "refresh_gpu_rollups",
+    "refresh_harness_days",
+    "request_receipt",
     "require_cluster",
     "retry_batch",
     "run_batch",

@@ -20,11 +20,14 @@ from telemetry.engine.attribution import (
     Session,
     Submission,
     labelled,
+    receipted,
 )
 from telemetry.engine.labels import labelled_harness
+from telemetry.engine.receipts import receipts_of
 from telemetry.engine.touched import Footprint, as_date, touched_days
 from telemetry.models import ActivitySubmission, Job, PendingAttribution
 from telemetry.services import rollups
+from telemetry.services.receipts import find_receipts
 
 OWN_CAMPAIGN = "campaign"  # the key in `Job.extra` under which a job keeps the label it came with
 _CHUNK = 1500  # jobs a transaction: some 150 ms of SQLite's write lock
@@ -42,9 +45,15 @@ class Window:
 
 
 class Attributor:
-    """Attributes jobs of some users, submitted within some time, from what is loaded in two queries."""
+    """Attributes jobs of some users, submitted within some time, from what is loaded in two queries.
 
-    def __init__(self, cluster: Cluster, user_ids: Collection[int], first_s: int, last_s: int | None) -> None:
+    `receipts`: those that the jobs name; two queries more where there are any.
+    """
+
+    def __init__(
+        self, cluster: Cluster, user_ids: Collection[int], first_s: int, last_s: int | None,
+        receipts: Collection[str] = (),
+    ) -> None:  # fmt: skip
         found = AgentSession.objects.filter(cluster=cluster)
         seen = ActivitySubmission.objects.filter(session__cluster=cluster, at__gte=first_s - OBSERVED_S)
         if len(user_ids) <= _USERS_NAMED:
@@ -62,17 +71,22 @@ class Attributor:
             (_session_of(*row[:-1]) for row in rows),
             (Submission(_session_of(*row[:-1]), int(at.timestamp())) for at, *row in submissions),
         )
+        self._receipts = find_receipts(cluster, receipts)
 
     def attribute(
-        self, user_id: int, submit_s: int, *, campaign: str, extra: Mapping[str, str]
+        self, user_id: int, submit_s: int, *, campaign: str, comment: str, extra: Mapping[str, str]
     ) -> tuple[Attribution, str]:
         """Return who submitted a job, and its campaign: its own label, else that of the session it came from.
 
-        `extra`: its columns without a place, of which one may hold the controller's label.
+        `comment` may name receipts; `extra`: its columns without a place, of which one may do so too, or hold the
+        controller's label.
         """
         found = self._matcher.attribute(user=str(user_id), submit_s=submit_s)
         if harness := labelled_harness(extra):
             found = labelled(found, harness)
+        if self._receipts:
+            known = [self._receipts[name] for name in receipts_of(comment, extra) if name in self._receipts]
+            found = receipted(found, known, user=str(user_id), submit_s=submit_s) if known else found
         return found, campaign or self._campaigns.get(found.session_id or 0, "")
 
     def spans(self) -> Iterator[tuple[int, int, Attribution, str]]:
@@ -188,11 +202,12 @@ def _merged(windows: Sequence[Window]) -> list[Window]:
 
 def _reattribute_rows(cluster: Cluster, user_id: int, rows: Sequence[Job]) -> int:
     submits = [int(job.submit.timestamp()) for job in rows]
-    attributor = Attributor(cluster, [user_id], min(submits), max(submits))
+    named = {name for job in rows for name in receipts_of(_comment_of(job), job.extra)}
+    attributor = Attributor(cluster, [user_id], min(submits), max(submits), named)
     updates, pairs, now_s = [], set[tuple[int, int]](), clock.now_s()
     for job, submit_s in zip(rows, submits, strict=True):
         found, campaign = attributor.attribute(
-            user_id, submit_s, campaign=str(job.extra.get(OWN_CAMPAIGN, "")), extra=job.extra
+            user_id, submit_s, campaign=str(job.extra.get(OWN_CAMPAIGN, "")), comment=_comment_of(job), extra=job.extra
         )
         new = (found.actor, found.harness, found.method, found.confidence, found.session_id, campaign)
         old = (job.actor, job.harness, job.actor_method, job.actor_confidence, job.session_id, job.campaign)
@@ -207,6 +222,10 @@ def _reattribute_rows(cluster: Cluster, user_id: int, rows: Sequence[Job]) -> in
             cursor.executemany(_UPDATE, updates)
         rollups.mark_dirty(cluster, {(as_date(day), user) for day, user in pairs})
     return len(updates)
+
+
+def _comment_of(job: Job) -> str:
+    return str(job.extra.get("Comment", ""))
 
 
 def footprint_of(job: Job, user_id: int) -> Footprint:

@@ -16,6 +16,8 @@ from telemetry.models import (
     ExperimentLoop,
     GatewayDay,
     GatewayMinute,
+    HarnessDay,
+    HarnessReading,
     IngestBatch,
     IngestGap,
     IngestPayload,
@@ -42,8 +44,8 @@ _CHUNK: Final = 50  # a piece of a body is up to a megabyte, and SQLite has one 
 def prune() -> dict[str, int]:
     """Delete quarantined rows, left bodies, readings without a job, gaps and clusters that never were, past their time.
 
-    And what login nodes told: minutes first, then sessions with what they submitted, their daily sums last. Return how
-    many. Counts of batches stay.
+    And what login nodes and harnesses told: minutes first, then sessions with what they submitted, their daily sums
+    last. Return how many. Counts of batches stay.
     """
     now = clock.now()
     ended = (IngestBatch.State.DONE, IngestBatch.State.FAILED)
@@ -73,6 +75,9 @@ def _prune_activity(now: datetime) -> dict[str, int]:
         "gateway_minutes": _delete(GatewayMinute.objects.filter(minute__lt=midnight), _MANY),
         "gateway_days": _delete(GatewayDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
         "activity_days": _delete(ActivityDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
+        # What harnesses told goes as what collectors told does: readings with minutes, days with days.
+        "harness_readings": _delete(HarnessReading.objects.filter(at__lt=midnight), _MANY),
+        "harness_days": _delete(HarnessDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
     }
 
 

@@ -1,7 +1,7 @@
 """Sessions as collectors and harnesses declare them, and the jobs that they explain."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -15,6 +15,7 @@ from principals.actors import Actor
 from principals.engine.harnesses import harness_remedy, known_harnesses
 from principals.models import Agent, AgentSession, Cluster
 from principals.services import DeclaredSession, RecordedSession
+from principals.services.pairing import Span
 from telemetry import permissions
 from telemetry.engine.attribution import CLOCK_SLACK_S
 from telemetry.engine.redaction import is_secretless
@@ -145,6 +146,7 @@ def take_sessions(cluster: Cluster, sessions: Sequence[DeclaredSession]) -> tupl
     recorded = principal_services.record_sessions(cluster=cluster, sessions=list(map(_whole_seconds, sessions)))
     changed = [each for each in recorded if each.outcome in ("created", "changed")]
     windows = [window for each in changed for window in _windows(each.row, each.old_end)]
+    windows += windows_of(span for each in changed for span in each.spans)
     names = dict(Agent.objects.filter(pk__in={each.row.agent_id for each in recorded}).values_list("pk", "name"))
     if changed:
         DataGeneration.objects.start(cluster)
@@ -167,6 +169,17 @@ def _windows(row: AgentSession, old_end: datetime | None) -> Iterator[Window]:
     first_s = int(row.started.timestamp()) - CLOCK_SLACK_S
     for end in (row.ended, old_end):
         yield Window(row.cluster_user_id, first_s, int(end.timestamp()) + CLOCK_SLACK_S if end else None)
+
+
+def windows_of(spans: Iterable[Span]) -> list[Window]:
+    """Return the submit times whose attribution sessions may change that were joined or parted."""
+    return [
+        Window(
+            each.cluster_user_id, int(each.started.timestamp()) - CLOCK_SLACK_S,
+            int(each.ended.timestamp()) + CLOCK_SLACK_S if each.ended else None,
+        )
+        for each in spans
+    ]  # fmt: skip
 
 
 def _whole_seconds(session: DeclaredSession) -> DeclaredSession:

@@ -70,6 +70,9 @@ PAGES: list[Row] = [
     reason_first("/agents/{agent}/renew/"),
     for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422),
     for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404),
+    signed_in("GET", "/agents/{agent}/telemetry.json", outsider=404),
+    # Its owner alone decides: to decline needs no word of the site's.
+    Row("POST", "/agents/{agent}/telemetry/", 403, {"nobody": 302, "colleague": 302, "outsider": 404}),
     signed_in("GET", "/lessons/"),
     signed_in("GET", "/lessons/record/"),
     Row("POST", "/lessons/record/", 422, {"nobody": 302, "auditor": 403}),
@@ -104,7 +107,9 @@ PAGES: list[Row] = [
     signed_in("GET", "/reports/"),
     signed_in("GET", "/reports/{cluster}/{published_month}/"),
     Row("POST", "/reports/draft/", 403, {"nobody": 302, "staff": 404}),
+    Row("POST", "/reports/{cluster}/{published_month}/approve/", 403, {"nobody": 302, "staff": 404}),
     Row("POST", "/reports/{cluster}/{published_month}/publish/", 403, {"nobody": 302, "staff": 404}),
+    Row("POST", "/reports/{cluster}/{published_month}/withdraw/", 403, {"nobody": 302, "staff": 422}),
     Row("GET", "/", 302),  # to where the day of each begins; nobody's begins at the sign-in page
     signed_in("GET", "/search/?q=okafor"),
     signed_in("GET", "/jobs/live/"),
@@ -181,7 +186,11 @@ OPERATIONS: list[Row] = [
     ),
     # Unsigned: 422 says that the door is open; tests/telemetry/test_ingest_activity_api.py signs.
     Row("POST", "/api/v1/ingest/activity", 403, {"none": 401, "service": 422}, {"cluster": "aster"}),
+    # The site takes none unless it says so: tests/telemetry/test_harness_telemetry.py opens the door.
+    *(Row("POST", f"/api/v1/otlp/v1/{signal}", 403, {"none": 401}, {}) for signal in ("metrics", "logs", "traces")),
+    Row("GET", "/api/v1/otlp/days", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/jobs", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
+    Row("POST", "/api/v1/jobs/receipts", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
     Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
     Row("GET", "/api/v1/lessons?text=oom", 200, {"none": 401, "service": 403}),
     Row("POST", "/api/v1/lessons/look-up", 200, {"none": 401, "service": 403}, {"text": "oom"}),

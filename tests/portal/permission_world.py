@@ -19,7 +19,7 @@ from tests.telemetry.logs import ingest, job_row, text
 def _published_month(cast: Cast) -> str:
     content = monthly.build(Scope(SYSTEM_ACTOR, cast.cluster, Period.month(2026, 6))).as_json()
     Report.objects.get_or_create(
-        cluster=cast.cluster, month="2026-06-01", version=1,
+        cluster=cast.cluster, first="2026-06-01", last="2026-06-30", version=1,
         defaults={"state": Report.State.PUBLISHED, "content": content, "digest": digest_of(content),
                   "built_by": "staff"},
     )  # fmt: skip

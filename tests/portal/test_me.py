@@ -23,11 +23,22 @@ def test_it_says_what_is_missing(cast: Cast) -> None:
     body = Api(factories.make_token(cast.agent, "me:read")).get("/me").json()
     codes = [item["code"] for item in body["missing"]]
     assert "not_checked_in" in codes
-    asked_for = len(scopes.default_scopes(tokens.TokenKind.AGENT) - {"me:read"})
+    asked_for = len(scopes.default_scopes(tokens.TokenKind.AGENT) - {"me:read", scopes.TELEMETRY})
     assert codes.count("scope_missing") == asked_for > 0
     assert all(item["remedy"] for item in body["missing"])
     lacking = next(item for item in body["missing"] if item["code"] == "not_checked_in")
     assert lacking["remedy"] == checking_in.REMEDY
+
+
+def test_the_scope_of_telemetry_is_missing_where_telemetry_is_taken(cast: Cast, settings) -> None:
+    api = Api(factories.make_token(cast.agent, "me:read"))
+
+    def lacks() -> bool:
+        return any(scopes.TELEMETRY in item["what"] for item in api.get("/me").json()["missing"])
+
+    assert not lacks()
+    settings.OTLP = "on"
+    assert lacks()
 
 
 def test_page_and_documents_say_in_the_same_words_what_checking_in_means(cast: Cast) -> None:

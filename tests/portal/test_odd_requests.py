@@ -20,6 +20,7 @@ FILTERS = {
     "/incidents/": ("lab",),
     "/lessons/": ("lab",),
     "/overview/": ("cluster",),
+    "/reports/": ("cluster", "from"),
     "/search/": ("q",),
 }
 
@@ -37,7 +38,7 @@ def test_nothing_is_named_with_a_zero_character(cast: Cast, path: str) -> None:
 
 
 def test_a_form_with_a_zero_character_is_refused(cast: Cast) -> None:
-    answer = sign_in(cast.staff).post("/reports/draft/", {"cluster": "as\0ter", "month": "2026-06"})
+    answer = sign_in(cast.staff).post("/reports/draft/", {"cluster": "as\0ter", "period": "2026-06"})
     assert answer.status_code == 422
 
 

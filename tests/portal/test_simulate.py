@@ -31,6 +31,7 @@ from portal.demo.queue import MAX_PENDING, MAX_RUNNING, Queue
 from portal.demo.records import numbers_of, spans_text
 from portal.demo.sampling import exact_counts
 from portal.demo.scheduler import calls_of
+from portal.reports.models import Report
 from principals.models import Agent, AgentSession, Cluster, Lab, User
 from security.engine.redact import redact
 from security.models import Incident
@@ -292,6 +293,14 @@ class TestLoaded:
             assert rollups[actor]["n"] == submissions(mine)
             assert rollups[actor]["core"] / 3600 == pytest.approx(hours(mine, "cpus"))
             assert rollups[actor]["gpu"] / 3600 == pytest.approx(hours(mine, "gpus"))
+
+    def test_members_read_last_weeks_report_and_staff_the_drafts(self, loaded: Facility) -> None:
+        reports = {report.period.name: report for report in Report.objects.all()}
+        assert {name: report.state for name, report in reports.items()} == {
+            "2026-11": "draft", "2026-W44": "draft", "2026-W45": "published"
+        }  # fmt: skip
+        assert reports["2026-W45"].content["before"]["period"] == "2026-W44"
+        assert reports["2026-W45"].approved_by == reports["2026-W45"].published_by == cast.STAFF
 
     def test_agents_stand_where_their_story_says(self, loaded: Facility) -> None:
         status = dict(Agent.objects.values_list("name", "status"))

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
 from threading import Barrier, Event
 from typing import Any
 
@@ -13,9 +15,12 @@ from policies.models import AupAcceptance
 from portal.core.errors import Conflict
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
-from principals.models import Agent, Hold
+from principals.models import Agent, AgentSession, Hold, SessionDeclaration
+from principals.services import DeclaredSession
+from telemetry import services as telemetry_services
 from tests import factories
 from tests.conftest import Cast
+from tests.telemetry.activity_batches import agent_session, minute, record
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sql]
 
@@ -83,3 +88,18 @@ def test_an_acceptance_never_lifts_the_hold_of_a_newer_policy(cast: Cast, turn: 
     assert policy_services.current_aup().version == "2099.1"
     assert not AupAcceptance.objects.filter(agent=agent, version__version="2099.1").exists()
     assert Hold.objects.in_force().on("agent", agent.pk).filter(kind=Hold.Kind.AUP).exists()
+
+
+def test_a_session_declared_and_seen_at_once_is_one(cast: Cast) -> None:
+    started = minute(30)
+    said = DeclaredSession(login="colleague", host="login1", kind="agent", harness="claude-code", started=started)
+    for number in range(4):
+        declared = replace(said, started=started + timedelta(seconds=number, minutes=-40 * number))
+        process = agent_session(id=f"{number}-1", start=started - timedelta(minutes=40 * number), last=minute(9))
+        both(
+            lambda declared=declared: telemetry_services.declare_sessions(
+                actor=SYSTEM_ACTOR, cluster=cast.cluster, sessions=[declared]
+            ),
+            lambda process=process: record(cast.cluster, sessions=[process]),
+        )  # fmt: skip
+        assert AgentSession.objects.count() == SessionDeclaration.objects.count() == number + 1

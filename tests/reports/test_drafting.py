@@ -9,13 +9,13 @@ import time_machine
 
 from portal.core import leases, stopping
 from portal.core.errors import NotAllowed
-from portal.reports import drafting, monthly, services, tasks
+from portal.reports import drafting, services, tasks
 from portal.reports.models import Drafting, Report, digest_of
 from principals.actors import SYSTEM_ACTOR
 from telemetry import services as telemetry_services
 from telemetry.engine.gpu_use import GpuReading
 from telemetry.models import DataGeneration, Job, RollupDay, RollupHistogram, RollupHour, RollupUser, SchedulerCalls
-from telemetry.selectors import Period, Scope
+from telemetry.selectors import Period
 from tests import factories
 from tests.conftest import Cast, sign_in
 from tests.telemetry.facility import make_facility, make_session
@@ -55,7 +55,7 @@ def test_staff_ask_in_the_browser_and_find_the_draft_when_it_is_there(
 ) -> None:
     browser = sign_in(cast.staff)
     with django_capture_on_commit_callbacks(execute=True):
-        page = browser.post("/reports/draft/", {"cluster": "aster", "month": "2026-07"}, follow=True).content.decode()
+        page = browser.post("/reports/draft/", {"cluster": "aster", "period": "2026-07"}, follow=True).content.decode()
     assert "July 2026 of aster is being drafted." in page
     assert 'hx-trigger="every 3s"' in page and not Report.objects.exists()
     (told,) = hints
@@ -155,8 +155,8 @@ def test_the_first_of_the_month_drafts_the_last(cast: Cast, staff: Any) -> None:
         assert tasks.draft_last_month() == 1
         assert drafting.work_off(Drafting.objects.get().pk)
     report = Report.objects.get()
-    assert (report.month, report.state, report.built_by) == (date(2026, 7, 1), "draft", "gatehouse")
-    services.publish(actor=staff, report=report, digest=report.digest)
+    assert (report.period, report.state, report.built_by) == (JULY, "draft", "gatehouse")
+    services.approve(actor=staff, report=report, digest=report.digest)
     assert tasks.draft_last_month() == 0
     with pytest.raises(NotAllowed):
         drafting.ask_for_last_month(actor=factories.actor_of(cast.pi), today=date(2026, 8, 1))
@@ -202,7 +202,7 @@ def test_what_is_stored_is_what_the_jobs_say_when_all_is_computed_anew() -> None
         mark(each)
     telemetry_services.catch_up(cluster=cluster)
 
-    fresh = monthly.build(Scope(actor=SYSTEM_ACTOR, cluster=cluster, period=JULY)).as_json()
+    fresh = services.current_content(actor=SYSTEM_ACTOR, cluster=cluster, period=JULY)
 
     stored = Report.objects.get()
     assert stored.content == fresh

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from portal.core import clock
-from portal.reports import assessment, curves, drawing
+from portal.reports import assessment, changes, curves, drawing
 from telemetry import services
 from telemetry.models import Job
 from tests.reports.test_monthly import written
@@ -95,3 +95,8 @@ def test_every_figure_with_rows_stands_on_the_page_once():
     assert ids and len(ids) == len(set(ids)) and set(ids) == set(linked)
     assert html.count('<figure class="curves">') >= 2
     assert "<script" not in html
+
+
+def test_dollars_are_written_as_on_every_page() -> None:
+    assert drawing.shown(4.5, "US$") == "$4.50"
+    assert changes.written(4.5, 4.0, "US$").startswith("+$0.50")

@@ -12,9 +12,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from portal.reports import drawing, monthly, pages
+from portal.reports.figures import FIGURES
 from principals.actors import SYSTEM_ACTOR
 from telemetry import selectors
-from telemetry.figures import FIGURES, Readings, measure
+from telemetry.figures import Readings, measure_figure
 from telemetry.figures.behaviour import words_of
 from telemetry.selectors import Definition, Period, Scope
 from tests.telemetry.facility import Facility, make_facility
@@ -56,8 +57,8 @@ def test_every_figure_is_in_the_report_to_the_last_digit(facility: Facility) -> 
     readings = Readings(Scope(SYSTEM_ACTOR, facility.cluster, Period.month(2026, 7)))
     assert set(found) == set(FIGURES)
     for key, figure in found.items():
-        measured = measure(key, readings)
-        if measured is None:
+        measured = measure_figure(FIGURES[key], readings)
+        if measured is None or measured.needs:
             assert (figure["value"], figure["rows"]) == (None, [])
             assert figure["needs"]
             continue
@@ -104,6 +105,11 @@ def test_the_page_writes_the_reports_own_numbers(facility: Facility) -> None:
         else:
             assert figure["needs"].replace("’", "’") in html, key
     assert "actor=agent" in html
+
+
+def test_every_figure_says_what_it_is_of_whom_and_what_it_cannot_tell() -> None:
+    said = {key: one.definition and one.population and (one.limit or one.needs) for key, one in FIGURES.items()}
+    assert [key for key, words in said.items() if not words] == []
 
 
 def test_two_reports_of_the_same_data_are_equal(facility: Facility) -> None:
@@ -154,7 +160,7 @@ def test_a_lab_name_that_is_a_formula_is_not_run_by_a_spreadsheet(facility: Faci
     content = json.loads(written("--format", "json"))
     figure = by_key(content)["labs"]
     figure["rows"][0]["label"] = "=HYPERLINK()"
-    assert ",'=HYPERLINK()," in pages.write(content, "csv")
+    assert b",'=HYPERLINK()," in pages.write(content, "csv")
 
 
 def test_an_empty_month_is_written_and_said_to_be_empty(facility: Facility) -> None:

@@ -11,9 +11,9 @@ from django.core.management import call_command
 from django.db import transaction
 
 from portal.reports import services
+from portal.reports.figures import FIGURES
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
-from telemetry.figures import FIGURES
 from telemetry.selectors import Period
 from tests.reports.planted import (
     AMOUNT,

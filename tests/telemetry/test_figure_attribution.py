@@ -19,6 +19,19 @@ def test_every_method_of_attribution_has_words() -> None:
     assert METHODS.keys() == attribution.CONFIDENCE.keys()
 
 
+def test_a_receipt_of_somebody_else_attributes_nothing_and_is_no_disagreement() -> None:
+    cluster, lab = factories.make_cluster("aster"), factories.make_lab("okafor")
+    user = factories.make_cluster_user(cluster, factories.make_user())
+    for number, method in enumerate(("receipt", "receipt", "receipt_foreign", "receipt_foreign_alone", "none")):
+        make_job(user, lab, submit=DAY_0 + number)
+        Job.objects.filter(submit=Job.objects.latest("pk").submit).update(actor_method=method)
+    scope = Scope(actor=SYSTEM_ACTOR, cluster=cluster, period=Period.month(2026, 7))
+    found = measure("attribution-methods", Readings(scope))
+    assert found is not None
+    assert (found.value, found.unknown_share) == (0.6, 0.4)
+    assert "33.3%" in found.note
+
+
 def test_submissions_are_counted_by_evidence() -> None:
     cluster, lab = factories.make_cluster("aster"), factories.make_lab("okafor")
     user = factories.make_cluster_user(cluster, factories.make_user())

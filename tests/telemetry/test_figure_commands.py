@@ -218,4 +218,4 @@ def test_few_queries_read_all_of_them(cluster: Cluster) -> None:
     ) as queries:
         assert readings.commands
     assert len(queries) == 7
-    assert all(FIGURES[each.key] is each for each in OURS)
+    assert all(FIGURES[each.key].measure is each.measure for each in OURS)

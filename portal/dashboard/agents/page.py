@@ -19,6 +19,7 @@ from portal.dashboard.agents.registry import state_of
 from portal.dashboard.audit import reads
 from portal.dashboard.formats import counted
 from portal.dashboard.jobs.cells import RELATED, rows_of
+from portal.dashboard.telling import telling_panel
 from principals import permissions, selectors
 from principals.actors import Actor
 from principals.engine import checking_in, tiers
@@ -68,6 +69,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "sessions": sessions.order_by("-started")[:ROWS],
         "session_count": sessions.count(),
         "activity": agent_activity(actor, found),
+        "telling": telling_panel(actor, found),
         "checking_in": f"{checking_in.MEANING} {checking_in.WHO_DECLARES}",
         "jobs": rows_of(list(newest[:ROWS]), actor),
         "job_count": jobs.count(),

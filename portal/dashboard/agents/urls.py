@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from portal.dashboard.agents import actions, my_lab, page, preview, registry
+from portal.dashboard.agents import actions, my_lab, page, preview, registry, telling
 
 urlpatterns = [
     path("agents/", registry.agents, name="agents"),
@@ -15,6 +15,8 @@ urlpatterns = [
     path("agents/<str:name>/renew/", actions.renew, name="agent-renew"),
     path("agents/<str:name>/tokens/", actions.make_token, name="agent-make-token"),
     path("agents/<str:name>/tokens/<str:key>/revoke/", actions.revoke_token, name="agent-revoke-token"),
+    path("agents/<str:name>/telemetry.json", telling.figure, name="agent-telling"),
+    path("agents/<str:name>/telemetry/", telling.choose, name="agent-telling-choice"),
     path("my-lab/", my_lab.my_lab, name="my-lab"),
     path("my-lab/<str:lab>/costs.json", my_lab.costs, name="my-lab-costs"),
     path("my-lab/<str:lab>/pass.html", preview.show_preview, name="my-lab-pass"),

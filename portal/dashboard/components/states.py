@@ -77,12 +77,19 @@ SOURCE: dict[str, tuple[str, ...]] = {
 }
 REPORT: dict[str, tuple[str, ...]] = {
     "published": (GO, "Published"),
+    "approved": (PLAIN, "Approved"),
     "draft": (WAIT, "Draft", "doc"),
     "superseded": (OFF, "Superseded"),
+}
+CRITERION: dict[str, tuple[str, ...]] = {
+    "met": (PLAIN, "Met"),
+    "not_met": (CRITICAL, "Not met"),
+    "not_known": (OFF, "Not known"),
 }
 KINDS: dict[str, dict[str, tuple[str, ...]]] = {
     "job": JOB, "agent": AGENT, "severity": SEVERITY, "incident": INCIDENT,
     "ladder": LADDER, "extension": EXTENSION, "source": SOURCE, "report": REPORT,
+    "criterion": CRITERION,
 }  # fmt: skip
 DOTS = {"dot": "dot", "diamond": "dot dot--caution", "square": "dot dot--critical"}
 
@@ -98,7 +105,7 @@ def look(kind: str, state: object) -> tuple[str, str, str]:
 
 @register.simple_tag
 def chip(kind: str, state: object, label: str = "") -> SafeString:
-    """Draw the chip of a state: kind job, agent, severity, incident, ladder, extension, source or report."""
+    """Draw the chip of a state: kind job, agent, severity, incident, ladder, extension, source, report or criterion."""
     style, word, shape = look(kind, state)
     return chip_html(style, label or word, shape)
 

@@ -12,11 +12,14 @@ from portal.dashboard.formats import duration
 from portal.dashboard.jobs.cells import RELATED, JobRow, rows_of, short_nodes
 from portal.dashboard.shell import url_or_none
 from principals.engine.harnesses import harness_name
+from principals.models import AgentSession, SessionDeclaration
 from principals.web import PageRequest, page
 from telemetry import selectors
+from telemetry.engine.attribution import METHOD_RECEIPT, METHOD_RECEIPT_DOUBTED
+from telemetry.engine.receipts import receipts_of
 from telemetry.engine.transitions import describe_outcome
 from telemetry.figures.attribution import METHODS
-from telemetry.models import Actor, Job, JobGpuUse, JobState
+from telemetry.models import Actor, Job, JobGpuUse, JobReceipt, JobState
 from telemetry.selectors.job_filters import STATE_GROUPS
 
 _MASK = re.compile(r"\[REDACTED:[^\]]{1,40}\]")
@@ -34,11 +37,12 @@ def job(request: PageRequest, pk: int) -> HttpResponseBase:
         "job": found, "row": row, "outcome": outcome[:1].upper() + outcome[1:],
         "facts_meta": "" if found.state in LOST else outcome, "entries": timeline_of(found),
         "method": METHODS[found.actor_method].sentence, "session": found.session,
+        "told_by": _told_by(found.session),
         "harness": harness_name(found.harness) if found.harness else "", "masks": _MASK.findall(found.submit_line),
         "lessons_url": _lessons_url(outcome) if found.state in LOST else "",
         "others": _others(request, found), "nodes": short_nodes(found.node_list),
         "extra": sorted(found.extra.items()), "caution": found.state in LOST,
-        "gpu_use": _gpu_use(found),
+        "gpu_use": _gpu_use(found), "receipt": _receipt(request, found),
     }  # fmt: skip
     return render(request, "jobs/job.html", context)
 
@@ -60,6 +64,25 @@ def _gpu_use(job: Job) -> dict[str, Any] | None:
     less = use.fit not in (JobGpuUse.Fit.WHOLE, JobGpuUse.Fit.UNKNOWN)
     note = f"{use.get_fit_display()} would have done: {use.fit_name}" if less else "means over the job"
     return {"compute": use.compute_percent / 100, "memory": use.memory_percent / 100, "note": note}
+
+
+def _told_by(session: AgentSession | None) -> str:
+    """Say who told of a session: a collector, whoever declared it, or both."""
+    if session is None:
+        return ""
+    declaration = SessionDeclaration.objects.filter(session=session).first() if session.process else None
+    return f"{session.source}, {declaration.source}" if declaration else session.source
+
+
+def _receipt(request: PageRequest, job: Job) -> JobReceipt | None:
+    """Return the receipt that declared it, where that decided and its agent may be seen."""
+    if job.actor_method not in (METHOD_RECEIPT, METHOD_RECEIPT_DOUBTED):
+        return None
+    named = receipts_of(str(job.extra.get("Comment", "")), job.extra)
+    receipts = JobReceipt.objects.visible_to(request.actor).filter(
+        public_id__in=named, cluster=job.cluster, agent__owner=job.cluster_user.user_id, agent__harness=job.harness
+    )
+    return receipts.select_related("agent").order_by("pk").last()
 
 
 def _lessons_url(outcome: str) -> str:

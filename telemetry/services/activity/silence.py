@@ -9,11 +9,13 @@ from django.db.models import Q
 
 from portal.core import audit, clock
 from portal.core.actors import SYSTEM
+from principals import services as principal_services
 from principals.models import AgentSession, Cluster
 from principals.models.agents import AgentSessionQuerySet
 from telemetry.engine.activity_batches import Batch
 from telemetry.models import BaselineStudy, CollectorReport, DataGeneration
 from telemetry.services.attribution import Window, attribute_pending, reattribute
+from telemetry.services.sessions import windows_of
 
 _MOST_NAMED: Final = 500  # more may go on in the next batch
 SILENT: Final = timedelta(days=14)  # half of agents’ sessions last a week and more, and some of it they wait
@@ -77,10 +79,12 @@ def _is_silent(cluster: Cluster) -> Q:
 
 def _end(cluster: Cluster, sessions: Iterable[AgentSession]) -> int:
     """End sessions when they were last seen, and let go of the jobs submitted since."""
-    windows = []
+    windows, ended = [], []
     for session in sessions:
         if session.last_seen is not None:
             session.ended = session.last_seen
             session.save(update_fields=["ended"])
+            ended.append(session)
             windows.append(Window(session.cluster_user_id, int(session.last_seen.timestamp()), None))
+    windows += windows_of(principal_services.settle_sessions(ended))
     return reattribute(cluster=cluster, windows=windows)

@@ -10,6 +10,7 @@ from django.db.models import F
 
 from portal.core import clock, live
 from principals.models import Cluster
+from telemetry.engine.receipts import receipts_of
 from telemetry.engine.redaction import redact_record
 from telemetry.engine.reports import Known, Verdict, judge_report
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected, content_digest
@@ -177,7 +178,8 @@ class _Writer:
         ids = [feed.ids_of(record.user, record.account, record.group) for record, _ in fresh]
         submits = [record.submit_s for record, _ in fresh]
         feed.newest_s = max(feed.newest_s, *submits, *(record.end_s or 0 for record, _ in fresh))
-        attributor = Attributor(feed.cluster, {each[1] for each in ids}, min(submits), max(submits))
+        named = {name for record, _ in fresh for name in receipts_of(record.comment, record.extra)}
+        attributor = Attributor(feed.cluster, {each[1] for each in ids}, min(submits), max(submits), named)
         tally = dict.fromkeys(get_args(Verdict), 0)
         for (record, digest), names in zip(fresh, ids, strict=True):
             key = record.raw_job_id, record.submit_s
@@ -201,7 +203,7 @@ class _Writer:
     ) -> Known:
         user_id, lab_id = ids[1], ids[3]
         found, campaign = attributor.attribute(
-            user_id, record.submit_s, campaign=record.campaign[:100], extra=record.extra
+            user_id, record.submit_s, campaign=record.campaign[:100], comment=record.comment, extra=record.extra
         )
         footprint = rows.footprint_of(record, user_id, lab_id, found)
         self.pending[record.raw_job_id, record.submit_s] = rows.make_row(

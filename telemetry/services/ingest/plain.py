@@ -4,7 +4,7 @@ Everything else of a block goes the way of single records (`chunks.py`), which k
 news and what does not fit. Both ways write the same rows; tests hold them together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from telemetry.engine.attribution import (
     Attribution,
 )
 from telemetry.engine.labels import labelled_harness
+from telemetry.engine.receipts import receipts_of
 from telemetry.engine.slurm.bulk_columns import Columns
 from telemetry.engine.slurm.records import EARLIEST_S, LARGEST_COUNT, LONGEST_S, JobRecord, Outcome
 from telemetry.engine.suspects import find_suspects
@@ -150,13 +151,17 @@ def _with_ids(feed: Feed, jobs: pl.DataFrame) -> pl.DataFrame:
 def _with_attribution(feed: Feed, jobs: pl.DataFrame, columns: Columns) -> pl.DataFrame:
     """Add who submitted each job and its campaign: its own label, else that of the session it came from."""
     submits, users = jobs["submit_s"], jobs["cluster_user_id"]
-    attributor = Attributor(feed.cluster, users.unique().to_list(), _smallest(submits), _largest(submits))
+    named = _named_receipts(jobs, columns)
+    receipts = frozenset[str]().union(*named.values())
+    attributor = Attributor(feed.cluster, users.unique().to_list(), _smallest(submits), _largest(submits), receipts)
     spans = [(user, first_s, *_flat(found), campaign) for user, first_s, found, campaign in attributor.spans()]
     table = pl.DataFrame(spans, schema={"cluster_user_id": pl.Int64, "submit_s": pl.Int64, **_SCHEMA}, orient="row")
     asked = jobs.select("cluster_user_id", "submit_s").with_row_index("at").sort("submit_s")
     found = asked.join_asof(table.sort("submit_s"), on="submit_s", by="cluster_user_id", check_sortedness=False)
     found = found.sort("at").select(pl.coalesce(name, value) for name, value in _NOBODY.items())
     found = _with_labels(found, jobs, columns)
+    if named:
+        found = _with_receipts(found, jobs, columns, attributor, named)
     own = pl.Series("campaign", [tail.campaign[:100] for tail in columns.tails], dtype=pl.String).gather(jobs["tail"])
     return jobs.hstack(found.with_columns(pl.when(own != "").then(own).otherwise("campaign").alias("campaign")))
 
@@ -178,6 +183,27 @@ def _with_labels(found: pl.DataFrame, jobs: pl.DataFrame, columns: Columns) -> p
     is_labelled = pl.col("label") != ""
     changed = (pl.when(is_labelled).then(each).otherwise(name).alias(name) for name, each in told.items())
     return found.with_columns(labels.gather(jobs["tail"])).with_columns(changed).drop("label")
+
+
+def _named_receipts(jobs: pl.DataFrame, columns: Columns) -> dict[int, frozenset[str]]:
+    """Return the receipts that jobs name, by the tails that name any."""
+    tails = ((at, columns.tails[at]) for at in jobs["tail"].unique().to_list())
+    return {at: names for at, tail in tails if (names := receipts_of(tail.comment, tail.extra))}
+
+
+def _with_receipts(
+    found: pl.DataFrame, jobs: pl.DataFrame, columns: Columns, attributor: Attributor, named: Collection[int]
+) -> pl.DataFrame:
+    """Attribute the jobs that name a receipt one by one: what it says depends on their login and submit."""
+    names = jobs.select(pl.col("tail").is_in(list(named))).to_series()
+    told = []
+    for tail, user_id, submit_s in jobs.filter(names).select("tail", "cluster_user_id", "submit_s").iter_rows():
+        comment, extra = columns.tails[tail].comment, columns.tails[tail].extra
+        each, campaign = attributor.attribute(user_id, submit_s, campaign="", comment=comment, extra=extra)
+        told.append((*_flat(each), campaign))
+    numbered = found.with_row_index("at")
+    answers = pl.DataFrame(told, schema=_SCHEMA, orient="row").insert_column(0, numbered.filter(names)["at"])
+    return pl.concat([numbered.filter(~names), answers]).sort("at").drop("at")
 
 
 def _flat(found: Attribution) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('principals', '0005_session_place'),
-        ('telemetry', '0021_collector_clock'),
+        ('telemetry', '0023_harness_telemetry'),
     ]
 
     operations = [
