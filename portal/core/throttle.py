@@ -6,22 +6,24 @@ from portal.core import clock
 from portal.core.errors import TooMany
 
 
-def check(name: str, key: str, *, limit: int, window_s: int = 60, remedy: str = "") -> None:
-    """Count one use; raise `TooMany` past `limit` uses in the window."""
+def check(
+    name: str, key: str, *, limit: int, window_s: int = 60, remedy: str = "", uses: int = 1, what: str = "requests"
+) -> None:  # fmt: skip
+    """Count one use, or several (`uses`); raise `TooMany` past `limit` of them in the window."""
     now = clock.now().timestamp()
     window = int(now // window_s)
     counter = f"throttle:{name}:{key}:{window}"
-    if cache.add(counter, 1, timeout=window_s * 2):
+    if cache.add(counter, uses, timeout=window_s * 2):
         return
     try:
-        used = cache.incr(counter)
+        used = cache.incr(counter, uses)
     except ValueError:  # the window ended between the two calls
-        cache.set(counter, 1, timeout=window_s * 2)
+        cache.set(counter, uses, timeout=window_s * 2)
         return
     if used > limit:
         wait = int((window + 1) * window_s - now) + 1
         raise TooMany(
-            f"{limit} requests in {window_s} s are used.",
+            f"{limit} {what} in {window_s} s are used.",
             retry_after_s=wait,
             remedy=remedy or "Wait as long as Retry-After says; subscribe to events instead of asking again.",
         )

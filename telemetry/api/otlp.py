@@ -17,6 +17,7 @@ from ninja.decorators import decorate_view
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
+from portal.core import throttle
 from portal.core.errors import DomainError, NotAllowed, TooLarge
 from portal.core.problems import answers
 from principals.auth import actor_of, requires
@@ -30,6 +31,7 @@ from telemetry.selectors.harness import HarnessUse, telling_of
 
 router = Router()
 DAYS: Final = 30
+AN_HOUR: Final = 300_000  # points and records of one agent: two dozen busy sessions have fewer
 M = TypeVar("M", bound=Message)
 Answer = Callable[..., HttpResponse]
 
@@ -81,7 +83,7 @@ def in_its_form(operation: Answer) -> Answer:
 def export_metrics(request: HttpRequest) -> HttpResponse:
     """Take the metrics of the agent's harness; what is not taken is said in `partialSuccess`."""
     services.expect_harness_telemetry(actor=actor_of(request))
-    form, message = _read(request, ExportMetricsServiceRequest(), reading.is_more_of_metrics)
+    form, message = _read(request, ExportMetricsServiceRequest(), reading.count_points)
     taken = services.record_metrics(actor=actor_of(request), request=message)
     return _answer(wire.answer_metrics(taken.refused, taken.words), form)
 
@@ -96,7 +98,7 @@ def export_metrics(request: HttpRequest) -> HttpResponse:
 def export_logs(request: HttpRequest) -> HttpResponse:
     """Take the events of the agent's harness; a record that holds a prompt is refused whole, and nothing of it kept."""
     services.expect_harness_telemetry(actor=actor_of(request))
-    form, message = _read(request, ExportLogsServiceRequest(), reading.is_more_of_logs)
+    form, message = _read(request, ExportLogsServiceRequest(), reading.count_records)
     taken = services.record_logs(actor=actor_of(request), request=message)
     return _answer(wire.answer_logs(taken.refused, taken.words), form)
 
@@ -129,7 +131,7 @@ def _told_day(day: date, use: HarnessUse) -> ToldDay:
     )  # fmt: skip
 
 
-def _read(request: HttpRequest, message: M, is_more: Callable[[M, int], bool]) -> tuple[wire.Form, M]:
+def _read(request: HttpRequest, message: M, count: Callable[[M, int], int]) -> tuple[wire.Form, M]:
     """Return a body's form and message. Errors: `TooLarge`, and 400 or 415 that say nothing of what was sent."""
     form = _form_of(request)
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
@@ -145,8 +147,14 @@ def _read(request: HttpRequest, message: M, is_more: Callable[[M, int], bool]) -
         raise _Malformed(
             f"The body is no {type(message).__name__}.", remedy="Send what OTLP 1 says, as its headers tell."
         ) from None
-    if is_more(message, wire.MOST_TOLD):
+    number = count(message, wire.MOST_TOLD)
+    if number > wire.MOST_TOLD:
         raise _too_large()
+    agent = actor_of(request).agent
+    throttle.check(
+        "otlp", str(agent and agent.pk), limit=AN_HOUR, window_s=3600, uses=number, what="points or records",
+        remedy="Export less often: OTEL_METRIC_EXPORT_INTERVAL=60000.",
+    )  # fmt: skip
     return form, message
 
 

@@ -175,3 +175,12 @@ def test_an_agent_reads_its_own_days_and_no_others(cast: Cast, agent_api: Api):
     assert sum(day["cost_usd"] for day in days) == 0.75
     assert (sum(day["rejected"] for day in days), days[-1]["tokens"]) == (1, {"output": 7})
     assert Api(factories.make_token(cast.foreign_agent)).get("/otlp/days").json() == {"items": []}
+
+
+def test_a_flood_of_points_is_told_to_wait_and_not_stored(agent_api: Api, monkeypatch, standing_clock):
+    """Each is a row's worth: what one token may send in a minute would fill a disk in a day."""
+    monkeypatch.setattr("telemetry.api.otlp.AN_HOUR", 3)
+    assert send(agent_api, "metrics", costs()).status_code == 200
+    answer = send(agent_api, "metrics", costs())
+    assert (answer.status_code, "points" in Status.FromString(answer.content).message) == (429, True)
+    assert int(answer["Retry-After"]) > 60

@@ -73,9 +73,9 @@ class Read:
             self.refused[told] += 1
 
 
-def is_more_of_metrics(request: ExportMetricsServiceRequest, most: int) -> bool:
-    """Say whether a request has more points of counters, or more of what points stand in, than are looked at."""
-    return _is_more(
+def count_points(request: ExportMetricsServiceRequest, most: int) -> int:
+    """Count the points of counters, which are all that is read; more than `most` where what they stand in is more."""
+    return _count(
         most,
         request.resource_metrics,
         lambda resource: resource.scope_metrics,
@@ -84,18 +84,20 @@ def is_more_of_metrics(request: ExportMetricsServiceRequest, most: int) -> bool:
     )
 
 
-def is_more_of_logs(request: ExportLogsServiceRequest, most: int) -> bool:
-    """Say whether a request has more records, or more of what records stand in, than are looked at."""
-    return _is_more(most, request.resource_logs, lambda resource: resource.scope_logs, lambda scope: scope.log_records)
+def count_records(request: ExportLogsServiceRequest, most: int) -> int:
+    """Count the records; more than `most` where what they stand in is more."""
+    return _count(most, request.resource_logs, lambda resource: resource.scope_logs, lambda scope: scope.log_records)
 
 
-def _is_more(most: int, parts: Sequence[Any], *within: Callable[[Any], Sequence[Any]]) -> bool:
+def _count(most: int, parts: Sequence[Any], *within: Callable[[Any], Sequence[Any]]) -> int:
     """Count level by level, never going into one that is too many: an empty part is two bytes, and packs to nothing."""
+    number = len(parts)
     for below in within:
-        if len(parts) > most or sum(len(below(part)) for part in parts) > most:
-            return True
-        parts = [each for part in parts for each in below(part)]
-    return False
+        if number > most:
+            break
+        number = sum(len(below(part)) for part in parts)
+        parts = [each for part in parts for each in below(part)] if number <= most else ()
+    return number
 
 
 def read_metrics(request: ExportMetricsServiceRequest, harness: Harness, span: Span, key: bytes) -> Read:
