@@ -4,6 +4,7 @@ A row with a process is one that was seen; its `declaration` is the declared hal
 that was not seen is a row without a process. Each of them that is new, or whose end changed, looks for the nearest
 other half that is nearer to it than to what that has; whoever loses its half by this looks on. As no two pairs are
 equally near, this ends where taking the nearest pair of all, then the next, would; and it looks at neighbours alone.
+What a gateway's log tells is nobody's half: the harness runs elsewhere, and may not even run on the cluster.
 Rows of a cluster are written one call after the other (its row is locked), so no two calls look at once.
 """
 
@@ -37,6 +38,8 @@ def settle(rows: Iterable[AgentSession]) -> list[Span]:
     queue, spans = list(rows), list[Span]()
     while queue:
         row = queue.pop()
+        if row.place == AgentSession.Place.GATEWAY:
+            continue
         if row.process:
             _settle_seen(row, queue, spans)
         elif AgentSession.objects.filter(pk=row.pk).exists():  # none took it meanwhile
@@ -66,6 +69,8 @@ def put_on(declared: AgentSession, seen: AgentSession) -> Span:
 
 def find_declaration(like: AgentSession) -> SessionDeclaration | None:
     """Return the declaration, as part of a row that was seen, of what a declared row would say."""
+    if like.place == AgentSession.Place.GATEWAY:
+        return None
     return _declarations(like).filter(started=like.started).select_related("session").first()
 
 
@@ -135,7 +140,7 @@ def _key(row: AgentSession) -> dict[str, object]:
 
 
 def _group(row: AgentSession) -> AgentSessionQuerySet:
-    return AgentSession.objects.filter(**_key(row))
+    return AgentSession.objects.filter(**_key(row)).exclude(place=AgentSession.Place.GATEWAY)
 
 
 def _declarations(row: AgentSession) -> QuerySet[SessionDeclaration]:
