@@ -7,6 +7,7 @@ from typing import Final, Self
 from django.db import models
 from django.db.models import F, Q
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from portal.core import audit, clock
 from principals.actors import Actor
@@ -131,8 +132,7 @@ class Drafting(models.Model):
     @property
     def headline(self) -> str:
         """What is going on, in one sentence."""
-        title = self.period.title
-        what = f"{title[0].upper()}{title[1:]} of {self.cluster}"
+        what = f"{capfirst(self.period.title)} of {self.cluster}"
         return f"{what} could not be drafted." if self.fault else f"{what} is being drafted."
 
     @property

@@ -11,12 +11,11 @@ from portal.core import clock
 from security.models.choices import Kind, Surface
 from security.selectors import period as selectors
 from security.selectors.period import Found
-from telemetry.engine.cells import MIN_PEOPLE, enough, withhold
+from telemetry.engine.cells import LEFT_OUT, enough, withhold
 from telemetry.figures import Column, Figure, Measured, Readings, Row, Section, Unit
 from telemetry.selectors import Scope, ratio
 
 OLD: Final = timedelta(days=7)
-HIDDEN: Final = f"What is of fewer than {MIN_PEOPLE} people is left out."
 REPORTED: Final = "findings of the period, as far as detectors reported them; those of false alarms are left out"
 _LIMIT: Final = "What no detector looks at is not found."
 _NEEDS: Final = "a detector that reports such findings (POST /api/v1/ingest/findings)"
@@ -50,9 +49,9 @@ def _keys(readings: Readings) -> Measured:
     )  # fmt: skip
     rows = [Row(row.key, str(Surface(row.key).label), row.values) for row in shown]
     if not enough(len(whole.people)):
-        return Measured(None, columns, note=HIDDEN)
+        return Measured(None, columns, note=LEFT_OUT)
     unknown = ratio(len(whole.unknown), len(whole.keys))
-    return Measured(len(whole.keys), columns, tuple(rows), unknown, note=HIDDEN if rest else "")
+    return Measured(len(whole.keys), columns, tuple(rows), unknown, note=LEFT_OUT if rest else "")
 
 
 class _Row:
@@ -86,7 +85,7 @@ def _by_kind(*kinds: Kind) -> Callable[[Readings], Measured]:
         hidden = whole is None or any(None in row.values for row in rows)
         if hidden and len(kinds) > 1:
             whole = None  # else the one that is left out could be had from it and the others
-        return Measured(whole, columns, rows, note=HIDDEN if hidden else "")
+        return Measured(whole, columns, rows, note=LEFT_OUT if hidden else "")
 
     return measured
 
@@ -100,7 +99,7 @@ def _unresolved(readings: Readings) -> Measured:
     found = selectors.unresolved(scope, Kind.EXPOSED_SECRET, at=at, older_than=OLD)
     shown = enough(len(found.people))
     return Measured(
-        len(found.keys) if shown else None, note="" if shown else HIDDEN, criterion=criterion, is_met=not found.keys
+        len(found.keys) if shown else None, note="" if shown else LEFT_OUT, criterion=criterion, is_met=not found.keys
     )  # fmt: skip
 
 

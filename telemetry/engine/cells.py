@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 MIN_PEOPLE = 5
+LEFT_OUT = f"What is of fewer than {MIN_PEOPLE} people is left out."
 
 
 class Cell(Protocol):

@@ -165,7 +165,7 @@ def _submissions(readings: Readings) -> Measured:
     )  # fmt: skip
     if placeless:
         share = ratio(placeless, agents)
-        note = f"{note} Of {share:.1%} the controller’s label alone says that they are agents’: they are of no place."
+        note = f"{note} {share:.1%} are agents’ by receipt or label alone, in no known session: they are of no place."
     value = _off_login(rows, found, lambda load: load.submissions)
     return Measured(value, columns, tuple(rows), ratio(nobody, found.submitted), note.strip())
 

@@ -1,4 +1,4 @@
-"""What agents and people run on login nodes over a period, person by person and session by session.
+"""What agents and people run where collectors watch over a period, person by person and session by session.
 
 Read once for a report: a row for each day of a session. What nobody's session did is in the totals of nodes.
 """
@@ -68,7 +68,7 @@ class Commands:
 
 
 def commands(scope: Scope) -> Commands:
-    """Read what ran on the login nodes of a cluster in a period: seven queries."""
+    """Read what ran on the watched nodes of a cluster, whatever their place, in a period: seven queries."""
     by_driver = {driver.value: Driven() for driver in Actor}
     by_harness: dict[str, Driven] = defaultdict(Driven)
     watched = Watched(scope)

@@ -116,6 +116,7 @@ def telling(scope: Scope) -> Telling:
         for uses in (found.by_user, found.by_harness.setdefault(harness, {})):
             uses.setdefault(user, HarnessUse()).add(session_key, counts)
     seen = scope.sessions(AgentSession.Kind.AGENT).order_by()
-    with_sessions = set(seen.values_list("cluster_user_id", "cluster_user__user_id").distinct())
-    found.silent = sum(1 for _, user in with_sessions if user not in found.by_user)
+    logins = seen.values_list("cluster_user_id", "cluster_user__user_id").distinct()
+    # A person may have several login names; a name that nobody claimed is somebody else's.
+    found.silent = len({("login", login) if user is None else user for login, user in logins} - found.by_user.keys())
     return found

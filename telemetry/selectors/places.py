@@ -44,7 +44,7 @@ class Places:
     """The five places, in their order; and the submissions of agents and of nobody whose place is not known."""
 
     loads: dict[str, PlaceLoad]
-    placeless: int  # of jobs that the controller alone says are agents'
+    placeless: int  # of jobs that are agents' by their receipt, or the controller's label, in no session that is known
     placeless_submitters: set[int]
     unattributed: int  # submissions of nobody
     submitted: int  # by anybody

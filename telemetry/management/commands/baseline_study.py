@@ -29,7 +29,7 @@ class Command(BaseCommand):
         try:
             {"start": self._start, "end": self._end, "list": self._list}[options["act"]](options)
         except DomainError as error:
-            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+            raise CommandError(error.words) from error
 
     def _start(self, options: dict[str, Any]) -> None:
         if not options["until"]:
