@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from portal.cli.collect import FORMS
 from portal.cli.files import Unusable
 from principals.engine.harnesses import known_harnesses
 from principals.engine.recognition import Signature, markers_of, read_signatures, signatures
@@ -15,7 +16,6 @@ from principals.engine.recognition import Signature, markers_of, read_signatures
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _STUDY = re.compile(r"[a-z0-9-]{1,64}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-FORMS = ("auditd", "tetragon", "falco")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _PLACES = frozenset({"login", "job", "agent_host"})
 _TABLE_KEYS = frozenset({"executables", "packages", "folders", "passing", "markers"})
