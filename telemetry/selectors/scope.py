@@ -2,7 +2,7 @@
 
 import calendar
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final, Self
 
@@ -114,7 +114,7 @@ class Period:
     @property
     def starts(self) -> datetime:
         """The first instant."""
-        return datetime(self.first.year, self.first.month, self.first.day, tzinfo=UTC)
+        return clock.midnight(self.first)
 
     @property
     def ends(self) -> datetime:

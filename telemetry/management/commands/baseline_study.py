@@ -1,6 +1,6 @@
 """`manage.py baseline_study start|end|list`: the studies in which people's own shells are observed."""
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -62,7 +62,7 @@ def _cluster(options: dict[str, Any]) -> Cluster:
 
 
 def _midnight(day: str) -> datetime:
-    return datetime.combine(clock.read_day(day), time(), UTC)
+    return clock.midnight(clock.read_day(day))
 
 
 def _describe(study: BaselineStudy) -> str:
