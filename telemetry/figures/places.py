@@ -202,7 +202,10 @@ def _compared(view: View) -> Values:
     return (view.login, view.everywhere, missing)
 
 
-LIMIT = "A place counts by what watched it: what nobody watched has no number, not none."
+LIMIT = (
+    "What nothing watches is in no number, so each share is of what was seen. A gateway knows an agent by what its "
+    "program calls itself; who hides it is among programs of nobody."
+)
 FIGURES = [
     Figure(
         "where-agents-work", Section.LOAD, "Agents’ sessions off login nodes",
