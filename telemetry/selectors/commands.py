@@ -97,9 +97,7 @@ def _sessions(scope: Scope, kind: AgentSession.Kind, watched: Watched) -> Iterab
 
 def _read_days(scope: Scope, by_driver: dict[str, Driven], by_harness: dict[str, Driven]) -> set[int]:
     """Add the days up; return the studies that people's are of."""
-    days = ActivityDay.objects.visible_to(scope.actor).filter(
-        cluster=scope.cluster, day__gte=scope.period.first, day__lte=scope.period.last
-    )
+    days = ActivityDay.objects.visible_to(scope.actor).filter(scope.period.holds_day, cluster=scope.cluster)
     studies: set[int] = set()
     names = ("driver", "harness", "cluster_user_id", "session_id", "study_id", "counts")
     for driver, harness, user, session, study, counts in days.values_list(*names).iterator():

@@ -76,7 +76,7 @@ class AgentTelling:
 
 def telling_of(actor: Principal, agent: Agent, period: Period) -> AgentTelling:
     """Add up what an agent's harness told, as far as the actor may see it: one query."""
-    days = HarnessDay.objects.visible_to(actor).filter(agent=agent, day__gte=period.first, day__lte=period.last)
+    days = HarnessDay.objects.visible_to(actor).filter(period.holds_day, agent=agent)
     return _add_up(days.order_by("day").values_list("day", "session_key", "counts").iterator())
 
 
@@ -107,11 +107,9 @@ def telling(scope: Scope) -> Telling:
 
     A harness does not say which cluster it works on: a person's on two clusters count for both.
     """
-    found, period = Telling(), scope.period
+    found = Telling()
     people = scope.cluster.cluster_users.exclude(user=None).values("user")
-    days = HarnessDay.objects.visible_to(scope.actor).filter(
-        agent__owner__in=people, day__gte=period.first, day__lte=period.last
-    )
+    days = HarnessDay.objects.visible_to(scope.actor).filter(scope.period.holds_day, agent__owner__in=people)
     for user, harness, session_key, counts in days.values_list("agent__owner", "harness", "session_key", "counts"):
         for uses in (found.by_user, found.by_harness.setdefault(harness, {})):
             uses.setdefault(user, HarnessUse()).add(session_key, counts)

@@ -165,7 +165,7 @@ def composition(actor: Principal, period: Period) -> dict[str, dict[str, int]]:
 
 def _days(actor: Principal, period: Period) -> Any:
     days = ActivityDay.objects.visible_to(actor).order_by()
-    return days.filter(day__gte=period.first, day__lte=period.last)
+    return days.filter(period.holds_day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +193,13 @@ def places_now(actor: Principal, period: Period) -> list[PlaceNow]:
     """Return the five places where agents work, in their order, whatever is seen there: three queries."""
     if not actor.sees_facility:
         return []
-    told = AgentSession.objects.visible_to(actor).filter(
-        Q(ended=None) | Q(ended__gte=period.starts), kind=AgentSession.Kind.AGENT, started__lt=period.ends
-    )
+    told = AgentSession.objects.visible_to(actor).filter(period.meets_session, kind=AgentSession.Kind.AGENT)
     counted = told.order_by().values_list("place").annotate(number=Count("pk"), now=Count("pk", filter=Q(ended=None)))
     sessions = {place: (number, now) for place, number, now in counted}
     commands: dict[str, dict[str, int]] = defaultdict(dict)
     for row in _days(actor, period).values("place", "driver").annotate(**sums_of((ALL,))):
         commands[row["place"]][row["driver"]] = counts_of(row, (ALL,))[ALL]
-    asked = GatewayDay.objects.visible_to(actor).filter(day__gte=period.first, day__lte=period.last).order_by()
+    asked = GatewayDay.objects.visible_to(actor).filter(period.holds_day).order_by()
     requests = dict(asked.values_list("driver").annotate(Sum("requests")))
     return [
         PlaceNow(
