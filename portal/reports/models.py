@@ -34,7 +34,7 @@ class Report(models.Model):
     """One version of a cluster's period. A draft may be rebuilt, which takes its approval back; what was published
     never changes again.
 
-    `content` is `portal.reports.monthly.Content` as JSON, `digest` its SHA-256.
+    `content` is `portal.reports.contents.Content` as JSON, `digest` its SHA-256.
     """
 
     class State(models.TextChoices):

@@ -81,7 +81,7 @@ def report(request: PageRequest, cluster: str, period: str) -> HttpResponse:
         "is_behind": request.actor.sees_facility and DataGeneration.objects.of(found.cluster) != found.generation,
         "brief": brief.of(found.content) if request.GET.get("form") == "short" else None,
     }
-    return render(request, "reports/monthly.html", context)
+    return render(request, "reports/report.html", context)
 
 
 def _export(found: Report, kind: str) -> HttpResponse:

@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,13 +42,15 @@ class Config:
     place: str = "login"
     environment: bool = False
 
-    @property
+    # Both are read once, while we may read what the operator's file names.
+    @cached_property
     def markers(self) -> tuple[tuple[str, str], ...]:
-        """Return the variables to look for in environments, each with its harness. Errors: `Unusable`."""
-        return markers_of(self.signatures() or signatures()) if self.environment else ()
+        """The variables to look for in environments, each with its harness. Errors: `Unusable`."""
+        return markers_of(self.signatures or signatures()) if self.environment else ()
 
+    @cached_property
     def signatures(self) -> tuple[Signature, ...] | None:
-        """Return how harnesses are recognised, the site's ways before ours; None for ours alone. Errors: `Unusable`."""
+        """How harnesses are recognised, the site's ways before ours; None for ours alone. Errors: `Unusable`."""
         return (*_signatures_of(Path(self.harnesses)), *signatures()) if self.harnesses else None
 
 
