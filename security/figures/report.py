@@ -11,7 +11,7 @@ from portal.core import clock
 from security.models.choices import Kind, Surface
 from security.selectors import period as selectors
 from security.selectors.period import Found
-from telemetry.engine.cells import LEFT_OUT, enough, withhold
+from telemetry.engine.cells import LEFT_OUT, Group, enough, withheld
 from telemetry.figures import Column, Figure, Measured, Readings, Row, Section, Unit
 from telemetry.selectors import Scope, ratio
 
@@ -43,27 +43,16 @@ def _keys(readings: Readings) -> Measured:
         Column("keys", "Keys", Unit.KEYS), Column("findings", "Sightings", Unit.FINDINGS),
         Column("people", "People", Unit.PEOPLE),
     )  # fmt: skip
-    shown, rest = withhold(
-        sorted(_Row.of(found), key=lambda row: -row.people), limit=len(found),
-        people_in=lambda rows: len(set().union(*(row.found.people for row in rows))),
-    )  # fmt: skip
-    rows = [Row(row.key, str(Surface(row.key).label), row.values) for row in shown]
+    groups = sorted((Group(key, one.people) for key, one in found.items()), key=lambda group: -group.people)
+    hidden = withheld(groups)
+    rows = [
+        Row(key, str(Surface(key).label), (len(one.keys), one.findings, len(one.people)))
+        for key, one in ((group.key, found[group.key]) for group in groups if group.key not in hidden)
+    ]
     if not enough(len(whole.people)):
         return Measured(None, columns, note=LEFT_OUT)
     unknown = ratio(len(whole.unknown), len(whole.keys))
-    return Measured(len(whole.keys), columns, tuple(rows), unknown, note=LEFT_OUT if rest else "")
-
-
-class _Row:
-    """One place that keys were seen at, as `withhold` looks at it."""
-
-    def __init__(self, key: str, found: Found) -> None:
-        self.key, self.found, self.people = key, found, len(found.people)
-        self.values = (len(found.keys), found.findings, len(found.people))
-
-    @classmethod
-    def of(cls, found: dict[str, Found]) -> "list[_Row]":
-        return [cls(key, one) for key, one in found.items()]
+    return Measured(len(whole.keys), columns, tuple(rows), unknown, note=LEFT_OUT if hidden else "")
 
 
 def _by_kind(*kinds: Kind) -> Callable[[Readings], Measured]:
