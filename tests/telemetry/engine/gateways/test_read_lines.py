@@ -1,10 +1,13 @@
 """Lines of gateways' logs as their programs write them, and what is read of each."""
 
 import time
+import tomllib
+from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from principals.engine.harnesses import known_harnesses
 from telemetry.engine.gateways import Client, Passed, Request, Unread, client_of, read_line
 from telemetry.engine.gateways.chains import GAP_S, Chain, chain
 
@@ -183,3 +186,9 @@ def test_a_long_word_takes_no_longer_than_it_is_long() -> None:
     for _ in range(20):
         read_line("ondemand", 'log_hook="ood" ' + "a" * 16_000, zone=ZONE)
     assert time.process_time() - began < 2, "it took half a second a line"
+
+
+def test_every_harness_of_the_list_is_one_that_the_portal_knows() -> None:
+    """Its sessions are recorded as they are: nothing behind it asks again."""
+    listed = tomllib.loads(files("telemetry.engine.gateways").joinpath("agents.toml").read_text())
+    assert listed["harness"].keys() <= known_harnesses().keys()
