@@ -63,7 +63,7 @@ class Spool:
         data = _digest(batch.body) + b"\n" + batch.body
         self._make_room(len(data))
         self._number += 1
-        name = f"{time.time_ns() // 1_000_000:015}-{self._number:06}-{batch.id}{_ENDING}"
+        name = f"{time.time_ns():019}-{self._number:06}-{batch.id}{_ENDING}"
         half = self._folder / f".half-{name}"
         try:
             with half.open("xb") as file:
