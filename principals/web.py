@@ -110,7 +110,7 @@ def add_refusal(form: BaseForm, error: DomainError) -> None:
     The form must be bound; what was typed stays.
     """
     field = error.extra.get("field")
-    form.add_error(field if field in form.fields else None, f"{error.detail} {error.remedy}".strip())
+    form.add_error(field if field in form.fields else None, error.words)
 
 
 def _to_sign_in(request: HttpRequest) -> HttpResponseBase:

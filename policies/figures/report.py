@@ -7,12 +7,11 @@ from django.urls import reverse
 
 from policies.engine import trial_abuse
 from policies.selectors import trial_period as selectors
-from telemetry.engine.cells import MIN_PEOPLE, enough
+from telemetry.engine.cells import LEFT_OUT, enough
 from telemetry.engine.medians import middle_of
 from telemetry.figures import Column, Figure, Measured, Readings, Row, Section, Unit
 from telemetry.selectors import Scope, ratio
 
-HIDDEN: Final = f"What is of fewer than {MIN_PEOPLE} people is left out."
 LIMIT: Final = "A job without a receipt in its comment is a trial’s by its QoS, the oldest first: some may be mistaken."
 NEEDS: Final = "trials whose jobs are known"
 
@@ -33,7 +32,7 @@ def _wait(readings: Readings) -> Measured:
     waits = selectors.trial_waits(scope)
     people = len({one.person for one in waits})
     if not enough(people):
-        return Measured(None, columns, note=HIDDEN)
+        return Measured(None, columns, note=LEFT_OUT)
     middle = middle_of(one.wait_s for one in waits)
     row = Row("trials", "Trials", (middle.median, middle.low, middle.high, middle.number, people))
     return Measured(middle.median, columns, (row,))
@@ -67,7 +66,7 @@ def _abuse(readings: Readings) -> Measured:
         parts = [Row(each.key, each.label, (None,) * len(columns)) for each in parts]
     share = ratio(len(found.any), len(runs))
     return Measured(
-        whole.values[0], columns, (whole, *parts), note=HIDDEN if hidden else "", criterion=criterion,
+        whole.values[0], columns, (whole, *parts), note=LEFT_OUT if hidden else "", criterion=criterion,
         is_met=None if limit is None or share is None else share <= limit,
     )  # fmt: skip
 

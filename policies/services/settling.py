@@ -92,8 +92,7 @@ def _candidates(grants: list[TrialGrant]) -> tuple[dict[str, list[Job]], list[Jo
     named: dict[str, list[Job]] = {}
     unnamed = []
     for job in jobs:
-        comment = str(job.extra.get("Comment", ""))
-        trials = [name for name in receipts.receipts_in(comment) if name.startswith(receipts.TRIAL)]
+        trials = [name for name in receipts.receipts_in(job.comment) if name.startswith(receipts.TRIAL)]
         if not trials:
             unnamed.append(job)
         elif len(trials) == 1:

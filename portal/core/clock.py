@@ -45,6 +45,11 @@ def read_day(text: str) -> date:
     return day
 
 
+def midnight(day: date) -> datetime:
+    """Return the first instant of a UTC day."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
 @contextmanager
 def at(moment: datetime) -> Iterator[None]:
     """Let all that this block does happen at `moment` (aware): history of a demo, a test of what time changes."""

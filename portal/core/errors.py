@@ -29,6 +29,11 @@ class DomainError(Exception):
         self.retry_after_s = retry_after_s
         self.extra = extra or {}
 
+    @property
+    def words(self) -> str:
+        """What happened and what to do, as one text."""
+        return f"{self.detail} {self.remedy}".strip()
+
 
 class Unauthenticated(DomainError):
     """No token, or one that does not verify."""

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from portal.reports import inks
+
 WIDTH: Final = 1000
-# What each actor's marks are, and their colour for renderers of PDF that give a page's CSS to no picture.
-_FILLS: Final = {"agent": ("f-agent", "#5443C0"), "human": ("f-human", "#B17F1D"), "unknown": ("f-mute", "#56635F")}
+# What each actor's marks are, and their colour in print.
+_FILLS: Final = {"agent": ("f-agent", inks.AGENT), "human": ("f-human", inks.HUMAN), "unknown": ("f-mute", "#56635F")}
 _STRENGTHS: Final = ("1", ".68", ".4", ".16")  # of the parts, from the first to the last
 Json = dict[str, Any]
 

@@ -42,7 +42,7 @@ def choose(query: Mapping[str, str], clusters: Sequence[Cluster], *, today: date
         try:
             period = Period.between(first, last)
         except Invalid as error:
-            fault = f"{error.detail} {error.remedy}".strip()
+            fault = error.words
     month = Period.month(today.year, today.month)
     usual = (
         ("Last week", Period.week(today).previous()), ("Last month", month.previous()), ("This month", month),

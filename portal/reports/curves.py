@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from portal.reports import inks
+
 WIDTH: Final = 1000
 HEIGHT: Final = 160
 _MARGIN: Final = 2  # so that the highest point keeps its line's width
-# For renderers of PDF that give a page's CSS to no picture; the page itself takes its tokens.
-_LINES: Final = (("agent", "Agents", "#5443C0"), ("human", "People", "#B17F1D"))
+_LINES: Final = (("agent", "Agents", inks.AGENT), ("human", "People", inks.HUMAN))
 _REST: Final = ("unknown", "Not attributed", "#7B8884")  # beside agents, where people are not told from it
 # Units that a written number holds itself: 12 %, 3 s, 2 ×, $4.
 WRITTEN_WITH: Final = ("share", "s", "ratio", "US$")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from portal.reports import inks
 from portal.reports.headings import RUN_BY, heading_of
 
 Json = dict[str, Any]
@@ -15,8 +16,7 @@ Write = Callable[[float | None, str], str]
 _LEFT, _RIGHT = 2.0, 98.0  # percent: a dot at either end keeps its whole width
 _WIDE: Final = 30  # largest over smallest: beyond that a scale of equal steps hides the small ones
 _TICKS: Final = 4
-# For renderers of PDF that give a page's CSS to no picture; the page itself takes its tokens.
-_COLOURS: Final = {"agent": "#5443C0", "human": "#B17F1D", "rest": "#16211F"}
+_COLOURS: Final = {"agent": inks.AGENT, "human": inks.HUMAN, "rest": "#16211F"}
 _NAMES: Final = {"agent": "Agents", "human": "People", "rest": "Not attributed"}
 _STEPS_S: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 _WITHIN: Final = "within_"

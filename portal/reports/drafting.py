@@ -90,7 +90,7 @@ def _draft(asked: Drafting) -> bool:
         services.build_draft(actor=actor, cluster=asked.cluster, period=asked.period)
     except DomainError as error:
         if error.code != BUSY:
-            still.update(fault=f"{error.detail} {error.remedy}".strip()[:500])
+            still.update(fault=error.words[:500])
         return False
     except Stopping:
         return False  # the sweep hands it to the worker that comes next

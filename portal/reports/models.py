@@ -7,6 +7,7 @@ from typing import Final, Self
 from django.db import models
 from django.db.models import F, Q
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from portal.core import audit, clock
 from principals.actors import Actor
@@ -33,7 +34,7 @@ class Report(models.Model):
     """One version of a cluster's period. A draft may be rebuilt, which takes its approval back; what was published
     never changes again.
 
-    `content` is `portal.reports.monthly.Content` as JSON, `digest` its SHA-256.
+    `content` is `portal.reports.contents.Content` as JSON, `digest` its SHA-256.
     """
 
     class State(models.TextChoices):
@@ -131,8 +132,7 @@ class Drafting(models.Model):
     @property
     def headline(self) -> str:
         """What is going on, in one sentence."""
-        title = self.period.title
-        what = f"{title[0].upper()}{title[1:]} of {self.cluster}"
+        what = f"{capfirst(self.period.title)} of {self.cluster}"
         return f"{what} could not be drafted." if self.fault else f"{what} is being drafted."
 
     @property

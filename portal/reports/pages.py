@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 
 from portal.core import exports
 from portal.core.errors import Conflict
-from portal.reports import brief, monthly, pdf
+from portal.reports import brief, contents, pdf
 from portal.reports.drawing import LEAD_MEASURES, Json, lead_row, sections
 
 TEXT: Final = "text"
@@ -43,7 +43,7 @@ def respond(content: Json, kind: str) -> HttpResponse:
     """Return a report as a download, one of `KINDS`. Errors: `Invalid` for another kind, Conflict `no_pdf`."""
     name = f"agent-load-{content['cluster']}-{name_of(content)}"
     if kind not in _MEDIA:
-        return exports.export(kind, name, monthly.FLAT_COLUMNS, monthly.flat_rows(content))
+        return exports.export(kind, name, contents.FLAT_COLUMNS, contents.flat_rows(content))
     response = HttpResponse(write(content, kind), content_type=_MEDIA[kind])
     response["Content-Disposition"] = f'attachment; filename="{name}.{kind}"'
     return response

@@ -8,7 +8,7 @@ from django.db.models import Max
 
 from portal.core import audit, clock, live
 from portal.core.errors import Conflict, NotAllowed
-from portal.reports import changes, monthly
+from portal.reports import changes, contents
 from portal.reports.models import OPEN, Report, ReportQuerySet, digest_of
 from principals import permissions
 from principals.actors import Actor
@@ -111,7 +111,7 @@ def _measure(actor: Actor, cluster: Cluster, period: Period) -> tuple[dict[str, 
         raise Conflict("The rollups are being recomputed.", code="rollups_busy", retry_after_s=60,
                        remedy="Try again in a minute.")  # fmt: skip
     generation = DataGeneration.objects.of(cluster)  # before measuring: what changes meanwhile makes it old
-    content = monthly.build(Scope(actor=actor, cluster=cluster, period=period)).as_json()
+    content = contents.build(Scope(actor=actor, cluster=cluster, period=period)).as_json()
     return changes.compare(content, _before(cluster, period), period), generation
 
 

@@ -4,6 +4,7 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.text import capfirst
 from django.views.decorators.http import require_GET, require_POST
 
 from portal.core import clock, leases
@@ -63,7 +64,7 @@ def _of_period(reports: QuerySet[Report], period: Period) -> Report | None:
 def report(request: PageRequest, cluster: str, period: str) -> HttpResponse:
     """Show a period's report: the published version, else what is being made.
 
-    `version` chooses another, `form=short` its short form; `format` exports either.
+    `version` chooses another, `form=short` shows its short form, `format` exports the whole.
     """
     versions = list(_versions(request, cluster, period))
     wanted = request.GET.get("version", "")
@@ -80,7 +81,7 @@ def report(request: PageRequest, cluster: str, period: str) -> HttpResponse:
         "is_behind": request.actor.sees_facility and DataGeneration.objects.of(found.cluster) != found.generation,
         "brief": brief.of(found.content) if request.GET.get("form") == "short" else None,
     }
-    return render(request, "reports/monthly.html", context)
+    return render(request, "reports/report.html", context)
 
 
 def _export(found: Report, kind: str) -> HttpResponse:
@@ -127,8 +128,7 @@ def publish(request: PageRequest, cluster: str, period: str) -> HttpResponse:
     """Publish the approved version that was read."""
     found = _open_one(request, cluster, period)
     services.publish(actor=request.actor, report=found, digest=request.POST.get("digest", ""))
-    title = found.period.title
-    said = f"{title[0].upper()}{title[1:]} is published; version {found.version} does not change any more."
+    said = f"{capfirst(found.period.title)} is published; version {found.version} does not change any more."
     messages.success(request, said)
     return _back_to(found)
 

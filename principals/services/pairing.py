@@ -4,6 +4,7 @@ A row with a process is one that was seen; its `declaration` is the declared hal
 that was not seen is a row without a process. Each of them that is new, or whose end changed, looks for the nearest
 other half that is nearer to it than to what that has; whoever loses its half by this looks on. As no two pairs are
 equally near, this ends where taking the nearest pair of all, then the next, would; and it looks at neighbours alone.
+What a gateway's log tells is no half of any: the harness that asks runs elsewhere.
 Rows of a cluster are written one call after the other (its row is locked), so no two calls look at once.
 """
 
@@ -39,7 +40,7 @@ def settle(rows: Iterable[AgentSession]) -> list[Span]:
         row = queue.pop()
         if row.process:
             _settle_seen(row, queue, spans)
-        elif AgentSession.objects.filter(pk=row.pk).exists():  # none took it meanwhile
+        elif _is_half(row) and AgentSession.objects.filter(pk=row.pk).exists():  # none took it meanwhile
             _settle_declared(row, queue, spans)
     return spans
 
@@ -66,6 +67,8 @@ def put_on(declared: AgentSession, seen: AgentSession) -> Span:
 
 def find_declaration(like: AgentSession) -> SessionDeclaration | None:
     """Return the declaration, as part of a row that was seen, of what a declared row would say."""
+    if not _is_half(like):
+        return None
     return _declarations(like).filter(started=like.started).select_related("session").first()
 
 
@@ -134,8 +137,13 @@ def _key(row: AgentSession) -> dict[str, object]:
     return {name: getattr(row, name) for name in names}
 
 
+def _is_half(row: AgentSession) -> bool:
+    """Say whether a row without a process may be what was declared of one that has a process."""
+    return row.place != AgentSession.Place.GATEWAY
+
+
 def _group(row: AgentSession) -> AgentSessionQuerySet:
-    return AgentSession.objects.filter(**_key(row))
+    return AgentSession.objects.filter(**_key(row)).exclude(place=AgentSession.Place.GATEWAY, process="")
 
 
 def _declarations(row: AgentSession) -> QuerySet[SessionDeclaration]:

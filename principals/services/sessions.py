@@ -24,6 +24,8 @@ UNREGISTERED: Final = {
     "declared_before": "This session was over, or might have been another agent's or another lab's, when the agent was "
     "registered: the next one finds it.",
 }
+# Its host is no login node: the node that Slurm gave, or the gateway itself.
+_ON_NO_LOGIN_NODE: Final = (AgentSession.Place.JOB, AgentSession.Place.GATEWAY)
 _NATURAL: Final = ("cluster", "cluster_user_id", "host", "kind", "harness", "started", "process")
 
 
@@ -67,9 +69,9 @@ def record_sessions(*, cluster: Cluster, sessions: Iterable[DeclaredSession]) ->
     """Write declared sessions, one row for each (user, host, kind, harness, start); a later end updates the row.
 
     A session of a harness is tied, when it is first declared, to the one agent of that person and harness that is not
-    retired and may use that host; where none or several fit it stays unregistered, with the reason. One that goes on
-    without an agent is tied later, to an agent that is registered meanwhile: then (`adopt_sessions`), or when it is
-    told again. Once tied it stays so. A session is a sight of its agent.
+    retired and may use that host (in jobs and behind gateways: any); where none or several fit it stays unregistered,
+    with the reason. One that goes on without an agent is tied later, to an agent that is registered meanwhile: then
+    (`adopt_sessions`), or when it is told again. Once tied it stays so. A session is a sight of its agent.
 
     What a collector tells is known by its process alone: the start that it reckons may differ by a second from one
     time to the next. What it sees and a harness declares is one row, with the collector's times and the declared
@@ -94,7 +96,7 @@ def adopt_sessions(agent: Agent) -> int:
     waiting = AgentSession.objects.filter(
         kind=AgentSession.Kind.AGENT, harness=agent.harness, agent=None, ended=None, cluster_user__user=agent.owner_id
     )
-    fitting = [row.pk for row in waiting.only("kind", "harness", "host", "cluster_user", "received", "ended")
+    fitting = [row.pk for row in waiting.only("kind", "harness", "host", "place", "cluster_user", "received", "ended")
                if _find_agent(row.cluster_user_id, row)[0] == agent and _may_be_adopted(row, agent)]  # fmt: skip
     return AgentSession.objects.filter(pk__in=fitting, agent=None).update(agent=agent)
 
@@ -108,9 +110,7 @@ def _may_be_adopted(row: AgentSession, agent: Agent) -> bool:
     if row.ended is not None or _may_be_for_another_lab(row, agent):
         return False
     rivals = Agent.objects.filter(owner=agent.owner_id, harness=agent.harness, status=Agent.Status.RETIRED)
-    return not any(
-        not other.hosts or row.host in other.hosts for other in rivals.filter(status_changed__gte=row.received)
-    )
+    return not any(_may_work_there(other, row) for other in rivals.filter(status_changed__gte=row.received))
 
 
 def _may_be_for_another_lab(row: AgentSession, agent: Agent) -> bool:
@@ -144,7 +144,7 @@ class _Recorder:
         processes = {each.process for each in declared if each.process}
         rows = AgentSession.objects.filter(cluster=cluster, process__in=processes) if processes else ()
         self._known = {(row.host, row.process, row.kind): row for row in rows}
-        self._agents: dict[tuple[int, str, str, str], tuple[Agent | None, str]] = {}
+        self._agents: dict[tuple[int, str, str, str, str], tuple[Agent | None, str]] = {}
         self._seen: dict[int, AgentSession] = {}
 
     def record(self, declared: DeclaredSession) -> RecordedSession:
@@ -198,7 +198,7 @@ class _Recorder:
         return RecordedSession(row, "created", row.ended, tuple(spans), "" if row.agent_id else why)
 
     def _find_agent(self, user_id: int, declared: DeclaredSession) -> tuple[Agent | None, str]:
-        key = user_id, declared.kind, declared.harness, declared.host
+        key = user_id, declared.kind, declared.harness, declared.host, declared.place
         if key not in self._agents:
             self._agents[key] = _find_agent(user_id, declared)
         return self._agents[key]
@@ -256,6 +256,10 @@ def _changes(row: AgentSession, declared: DeclaredSession, agent: Agent | None) 
     return changes
 
 
+def _may_work_there(agent: Agent, session: DeclaredSession | AgentSession) -> bool:
+    return not agent.hosts or session.place in _ON_NO_LOGIN_NODE or session.host in agent.hosts
+
+
 def _find_agent(cluster_user_id: int, declared: DeclaredSession | AgentSession) -> tuple[Agent | None, str]:
     """Return the agent that a session of a harness belongs to, or None and why; a shell belongs to none anyway."""
     if declared.kind != AgentSession.Kind.AGENT:
@@ -263,7 +267,7 @@ def _find_agent(cluster_user_id: int, declared: DeclaredSession | AgentSession) 
     candidates = Agent.objects.filter(
         ~Q(status=Agent.Status.RETIRED), owner__cluster_users=cluster_user_id, harness=declared.harness
     )
-    fitting = [agent for agent in candidates if not agent.hosts or declared.host in agent.hosts]
+    fitting = [agent for agent in candidates if _may_work_there(agent, declared)]
     if len(fitting) == 1:
         return fitting[0], ""
     if fitting:

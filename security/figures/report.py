@@ -11,12 +11,11 @@ from portal.core import clock
 from security.models.choices import Kind, Surface
 from security.selectors import period as selectors
 from security.selectors.period import Found
-from telemetry.engine.cells import MIN_PEOPLE, enough, withhold
+from telemetry.engine.cells import LEFT_OUT, Group, enough, withheld
 from telemetry.figures import Column, Figure, Measured, Readings, Row, Section, Unit
 from telemetry.selectors import Scope, ratio
 
 OLD: Final = timedelta(days=7)
-HIDDEN: Final = f"What is of fewer than {MIN_PEOPLE} people is left out."
 REPORTED: Final = "findings of the period, as far as detectors reported them; those of false alarms are left out"
 _LIMIT: Final = "What no detector looks at is not found."
 _NEEDS: Final = "a detector that reports such findings (POST /api/v1/ingest/findings)"
@@ -44,27 +43,16 @@ def _keys(readings: Readings) -> Measured:
         Column("keys", "Keys", Unit.KEYS), Column("findings", "Sightings", Unit.FINDINGS),
         Column("people", "People", Unit.PEOPLE),
     )  # fmt: skip
-    shown, rest = withhold(
-        sorted(_Row.of(found), key=lambda row: -row.people), limit=len(found),
-        people_in=lambda rows: len(set().union(*(row.found.people for row in rows))),
-    )  # fmt: skip
-    rows = [Row(row.key, str(Surface(row.key).label), row.values) for row in shown]
+    groups = sorted((Group(key, one.people) for key, one in found.items()), key=lambda group: -group.people)
+    hidden = withheld(groups)
+    rows = [
+        Row(key, str(Surface(key).label), (len(one.keys), one.findings, len(one.people)))
+        for key, one in ((group.key, found[group.key]) for group in groups if group.key not in hidden)
+    ]
     if not enough(len(whole.people)):
-        return Measured(None, columns, note=HIDDEN)
+        return Measured(None, columns, note=LEFT_OUT)
     unknown = ratio(len(whole.unknown), len(whole.keys))
-    return Measured(len(whole.keys), columns, tuple(rows), unknown, note=HIDDEN if rest else "")
-
-
-class _Row:
-    """One place that keys were seen at, as `withhold` looks at it."""
-
-    def __init__(self, key: str, found: Found) -> None:
-        self.key, self.found, self.people = key, found, len(found.people)
-        self.values = (len(found.keys), found.findings, len(found.people))
-
-    @classmethod
-    def of(cls, found: dict[str, Found]) -> "list[_Row]":
-        return [cls(key, one) for key, one in found.items()]
+    return Measured(len(whole.keys), columns, tuple(rows), unknown, note=LEFT_OUT if hidden else "")
 
 
 def _by_kind(*kinds: Kind) -> Callable[[Readings], Measured]:
@@ -86,7 +74,7 @@ def _by_kind(*kinds: Kind) -> Callable[[Readings], Measured]:
         hidden = whole is None or any(None in row.values for row in rows)
         if hidden and len(kinds) > 1:
             whole = None  # else the one that is left out could be had from it and the others
-        return Measured(whole, columns, rows, note=HIDDEN if hidden else "")
+        return Measured(whole, columns, rows, note=LEFT_OUT if hidden else "")
 
     return measured
 
@@ -100,7 +88,7 @@ def _unresolved(readings: Readings) -> Measured:
     found = selectors.unresolved(scope, Kind.EXPOSED_SECRET, at=at, older_than=OLD)
     shown = enough(len(found.people))
     return Measured(
-        len(found.keys) if shown else None, note="" if shown else HIDDEN, criterion=criterion, is_met=not found.keys
+        len(found.keys) if shown else None, note="" if shown else LEFT_OUT, criterion=criterion, is_met=not found.keys
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from django.db.models import Case, Count, Exists, F, IntegerField, OuterRef, QuerySet, Value, When
 
@@ -97,7 +97,7 @@ def _narrowed(actor: Actor, asked: IncidentFilter) -> QuerySet[Incident]:
     if asked.month:
         found = found.filter(opened__gte=month_start())
     if asked.seen:
-        first, last = (datetime.combine(day, time(), UTC) for day in asked.seen)
+        first, last = (clock.midnight(day) for day in asked.seen)
         seen = Finding.objects.filter(
             incident=OuterRef("pk"), occurred__gte=first, occurred__lt=last + timedelta(days=1)
         )  # fmt: skip

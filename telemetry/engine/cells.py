@@ -5,9 +5,12 @@ than five people, its sum could be had by subtraction: then the smallest row tha
 """
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 MIN_PEOPLE = 5
+LEFT_OUT = f"What is of fewer than {MIN_PEOPLE} people is left out."
 
 
 class Cell(Protocol):
@@ -30,6 +33,24 @@ def withhold(rows: Sequence[C], *, limit: int, people_in: Callable[[Sequence[C]]
     if rest and shown and people_in(rest) < MIN_PEOPLE:
         rest.insert(0, shown.pop())
     return shown, rest
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A row by its key, with the people it is about, who may be in other rows too."""
+
+    key: str
+    who: AbstractSet[int | str]
+
+    @property
+    def people(self) -> int:
+        return len(self.who)
+
+
+def withheld(groups: Sequence[Group]) -> set[str]:
+    """Return which rows, given in order of weight, go into the rest: by their keys."""
+    _, rest = withhold(groups, limit=len(groups), people_in=lambda some: len(set().union(*(one.who for one in some))))
+    return {one.key for one in rest}
 
 
 def enough(people: int) -> bool:

@@ -1,4 +1,4 @@
-"""How people and agents repeat work: bounds and words that the monthly report and an assessment have in common."""
+"""How people and agents repeat work: bounds and words that reports and an assessment have in common."""
 
 from typing import Final
 

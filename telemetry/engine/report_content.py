@@ -1,4 +1,4 @@
-"""The form of a report's content, the monthly one's and an assessment's: figures by name, plain enough for JSON."""
+"""The form of a report's content, a period's and an assessment's: figures by name, plain enough for JSON."""
 
 from dataclasses import dataclass
 from typing import TypeAlias

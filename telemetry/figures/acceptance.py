@@ -4,7 +4,7 @@ from typing import Final
 
 from django.conf import settings
 
-from telemetry.engine.cells import MIN_PEOPLE, enough
+from telemetry.engine.cells import LEFT_OUT, enough
 from telemetry.engine.medians import middle_of
 from telemetry.figures import load, scheduler
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
@@ -16,7 +16,6 @@ from telemetry.selectors import Definition
 from telemetry.selectors.scheduler import Asking
 
 HIGH_VOLUME: Final = VOLUMES[-1][0]
-HIDDEN: Final = f"What is of fewer than {MIN_PEOPLE} people is left out."
 _COLUMNS: Final = (
     Column("value", "Median for each job", Unit.RATIO), Column("low", "95 % from", Unit.RATIO),
     Column("high", "to", Unit.RATIO), Column("people", "People", Unit.PEOPLE),
@@ -51,7 +50,7 @@ def _polls(readings: Readings) -> Measured:
     value = rows[0].values[0]
     hidden = any(row.values[-1] is None for row in rows)
     return Measured(
-        value, _COLUMNS, rows, note=HIDDEN if hidden else "", criterion=criterion,
+        value, _COLUMNS, rows, note=LEFT_OUT if hidden else "", criterion=criterion,
         is_met=None if limit is None or value is None else value <= limit,
     )  # fmt: skip
 

@@ -1,5 +1,5 @@
-"""Figures of what agents and people run on login nodes (paper §III-B, §IV-A, §V-A, §VII; Figures 3 and 5, Tables I and
-III).
+"""Figures of what agents and people run where collectors watch (paper §III-B, §IV-A, §V-A, §VII; Figures 3
+and 5, Tables I and III).
 
 All of them count starts of programs as collectors saw them. People's rows are of the study that they name, or empty.
 """
@@ -20,7 +20,7 @@ from telemetry.models import Actor
 from telemetry.selectors import MIN_PEOPLE, ratio
 from telemetry.selectors.commands import Commands, Driven
 
-NOT_HEARD: Final = "No collector told of login nodes in this period."
+NOT_HEARD: Final = "No collector told of commands in this period."
 NO_BASELINE: Final = "People: no baseline, for no study observed their shells."
 HIDDEN: Final = f"Rows about fewer than {MIN_PEOPLE} people are left empty."
 SEEN: Final = "programs started under a session that a collector saw"

@@ -35,7 +35,7 @@ class Unit(StrEnum):
 
 
 class Section(StrEnum):
-    """The parts of the monthly report, in its order; the paper's sections they answer to."""
+    """The parts of a report, in its order; the paper's sections they answer to."""
 
     LOAD = "Agents on the facility"
     RHYTHM = "When agents work and how long their jobs run"

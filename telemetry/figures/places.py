@@ -6,7 +6,7 @@ A site that sends agents off its login nodes sees fewer of them there, whatever 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from telemetry.engine.cells import enough, withhold
+from telemetry.engine.cells import Group, enough, withheld
 from telemetry.figures.kinds import Column, Figure, Measured, Row, Section, Unit
 from telemetry.figures.load import JOB_WORDS
 from telemetry.figures.readings import Readings
@@ -51,7 +51,7 @@ def _by_place(
     values: Callable[[PlaceLoad], Values], is_told: Callable[[PlaceLoad], bool], query: bool = False,
 ) -> tuple[list[Row], str]:  # fmt: skip
     """Return a row for each place, login nodes first, and what is said of those that are empty."""
-    hidden = _hidden([_Cell(load, people_of(load)) for load in found.loads.values() if people_of(load)])
+    hidden = _hidden([Group(load.place, people_of(load)) for load in found.loads.values() if people_of(load)])
     rows = []
     for place, label in LABELS.items():
         load = found.loads[place]
@@ -66,32 +66,15 @@ def _by_place(
     return rows, " ".join([*_blind(found), *([FEW] if hidden else [])])
 
 
-def _hidden(cells: list["_Cell"]) -> set[str]:
+def _hidden(groups: Sequence[Group]) -> set[str]:
     """Return the places whose rows are left empty; of login nodes last, for the difference to all tells of them."""
-    cells.sort(key=lambda cell: (cell.place != Place.LOGIN, -cell.people))
-
-    def people_in(some: Sequence[_Cell]) -> int:
-        return len(set().union(*(one.who for one in some)))
-
-    _, rest = withhold(cells, limit=len(cells), people_in=people_in)
-    return {cell.place for cell in rest}
+    return withheld(sorted(groups, key=lambda group: (group.key != Place.LOGIN, -group.people)))
 
 
 def _blind(found: Places) -> list[str]:
     """Say which places nothing told of."""
     names = ", ".join(_NAMES[Place(place)] for place in found.not_watched)
     return [f"Not watched: {names}. {BLIND}"] if names else []
-
-
-class _Cell:
-    """A place with the people that its row is about."""
-
-    def __init__(self, load: PlaceLoad, who: set[int]) -> None:
-        self.place, self.who = load.place, who
-
-    @property
-    def people(self) -> int:
-        return len(self.who)
 
 
 def _nothing(columns: tuple[Column, ...]) -> Measured:
@@ -165,7 +148,7 @@ def _submissions(readings: Readings) -> Measured:
     )  # fmt: skip
     if placeless:
         share = ratio(placeless, agents)
-        note = f"{note} Of {share:.1%} the controller’s label alone says that they are agents’: they are of no place."
+        note = f"{note} {share:.1%} are agents’ by receipt or label alone, in no known session: they are of no place."
     value = _off_login(rows, found, lambda load: load.submissions)
     return Measured(value, columns, tuple(rows), ratio(nobody, found.submitted), note.strip())
 

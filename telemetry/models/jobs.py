@@ -178,6 +178,11 @@ class Job(models.Model):
         return reverse("job", kwargs={"pk": self.pk})
 
     @property
+    def comment(self) -> str:
+        """What its submitter said by `sbatch --comment`: receipts stand there."""
+        return str(self.extra.get("Comment", ""))
+
+    @property
     def is_active(self) -> bool:
         """Say whether Slurm still holds it in its queue."""
         return self.end is None

@@ -100,7 +100,7 @@ def activity(days: QuerySet[ActivityDay]) -> Activity:
 def days_of_agents(actor: Principal, period: Period, agents: Q) -> QuerySet[ActivityDay]:
     """Return the days of agents' sessions that an actor may see; `agents` is a condition on `session__agent`."""
     days: QuerySet[ActivityDay] = ActivityDay.objects.visible_to(actor)
-    return days.filter(agents, day__gte=period.first, day__lte=period.last)
+    return days.filter(period.holds_day, agents)
 
 
 def loops_of_agents(actor: Principal, period: Period, agents: Q) -> Loops:

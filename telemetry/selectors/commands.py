@@ -1,4 +1,4 @@
-"""What agents and people run on login nodes over a period, person by person and session by session.
+"""What agents and people run where collectors watch over a period, person by person and session by session.
 
 Read once for a report: a row for each day of a session. What nobody's session did is in the totals of nodes.
 """
@@ -68,7 +68,7 @@ class Commands:
 
 
 def commands(scope: Scope) -> Commands:
-    """Read what ran on the login nodes of a cluster in a period: seven queries."""
+    """Read what ran on the watched nodes of a cluster, whatever their place, in a period: seven queries."""
     by_driver = {driver.value: Driven() for driver in Actor}
     by_harness: dict[str, Driven] = defaultdict(Driven)
     watched = Watched(scope)
@@ -97,9 +97,7 @@ def _sessions(scope: Scope, kind: AgentSession.Kind, watched: Watched) -> Iterab
 
 def _read_days(scope: Scope, by_driver: dict[str, Driven], by_harness: dict[str, Driven]) -> set[int]:
     """Add the days up; return the studies that people's are of."""
-    days = ActivityDay.objects.visible_to(scope.actor).filter(
-        cluster=scope.cluster, day__gte=scope.period.first, day__lte=scope.period.last
-    )
+    days = ActivityDay.objects.visible_to(scope.actor).filter(scope.period.holds_day, cluster=scope.cluster)
     studies: set[int] = set()
     names = ("driver", "harness", "cluster_user_id", "session_id", "study_id", "counts")
     for driver, harness, user, session, study, counts in days.values_list(*names).iterator():

@@ -76,7 +76,7 @@ class AgentTelling:
 
 def telling_of(actor: Principal, agent: Agent, period: Period) -> AgentTelling:
     """Add up what an agent's harness told, as far as the actor may see it: one query."""
-    days = HarnessDay.objects.visible_to(actor).filter(agent=agent, day__gte=period.first, day__lte=period.last)
+    days = HarnessDay.objects.visible_to(actor).filter(period.holds_day, agent=agent)
     return _add_up(days.order_by("day").values_list("day", "session_key", "counts").iterator())
 
 
@@ -107,15 +107,14 @@ def telling(scope: Scope) -> Telling:
 
     A harness does not say which cluster it works on: a person's on two clusters count for both.
     """
-    found, period = Telling(), scope.period
+    found = Telling()
     people = scope.cluster.cluster_users.exclude(user=None).values("user")
-    days = HarnessDay.objects.visible_to(scope.actor).filter(
-        agent__owner__in=people, day__gte=period.first, day__lte=period.last
-    )
+    days = HarnessDay.objects.visible_to(scope.actor).filter(scope.period.holds_day, agent__owner__in=people)
     for user, harness, session_key, counts in days.values_list("agent__owner", "harness", "session_key", "counts"):
         for uses in (found.by_user, found.by_harness.setdefault(harness, {})):
             uses.setdefault(user, HarnessUse()).add(session_key, counts)
     seen = scope.sessions(AgentSession.Kind.AGENT).order_by()
-    with_sessions = set(seen.values_list("cluster_user_id", "cluster_user__user_id").distinct())
-    found.silent = sum(1 for _, user in with_sessions if user not in found.by_user)
+    logins = seen.values_list("cluster_user_id", "cluster_user__user_id").distinct()
+    # A person may have several login names; a name that nobody claimed is somebody else's.
+    found.silent = len({("login", login) if user is None else user for login, user in logins} - found.by_user.keys())
     return found

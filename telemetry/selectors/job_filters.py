@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Final
 
 from django.db.models import F, Q, QuerySet
@@ -117,9 +117,9 @@ class JobFilter:
         if self.by == "end":
             jobs = jobs.filter(end__isnull=False)
         if self.first:
-            jobs = jobs.filter(**{f"{column}__gte": _midnight(self.first)})
+            jobs = jobs.filter(**{f"{column}__gte": clock.midnight(self.first)})
         if self.last:
-            jobs = jobs.filter(**{f"{column}__lt": _midnight(self.last + timedelta(days=1))})
+            jobs = jobs.filter(**{f"{column}__lt": clock.midnight(self.last + timedelta(days=1))})
         return jobs
 
     def _waited(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
@@ -171,7 +171,3 @@ def _seconds(query: Mapping[str, str], name: str) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) < 20) or int(text) > _MAX_SECONDS:
         raise Invalid(f"{text[:20]!r} is no number of seconds.", code="seconds", remedy=f"Write `{name}=300`.")
     return int(text)
-
-
-def _midnight(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)

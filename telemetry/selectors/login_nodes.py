@@ -20,7 +20,7 @@ from telemetry.selectors.totals import ratio
 
 RECENT: Final = timedelta(days=1)
 CLOCK_OFF_S: Final = 60  # a clock that is off by less is right
-_Place: TypeAlias = tuple[int, str]
+_Node: TypeAlias = tuple[int, str]
 _COMPOSED: Final = (ALL, *(CATEGORY + slug for slug in CATEGORIES))
 
 
@@ -95,19 +95,19 @@ def login_nodes(actor: Principal, period: Period) -> list[LoginNode]:
     sources = IngestSource.objects.filter(kind=IngestBatch.Kind.ACTIVITY).select_related("cluster")
     nodes = []
     for source in sources.order_by("cluster__name", "name"):
-        place = source.cluster_id, source.name
-        registered, unregistered = sessions.get(place, (0, 0))
+        key = source.cluster_id, source.name
+        registered, unregistered = sessions.get(key, (0, 0))
         age_s = int((now - source.last_received).total_seconds()) if source.last_received else None
-        more = recent.get(place, {}) | _as_last_told(newest.get(place))
+        more = recent.get(key, {}) | _as_last_told(newest.get(key))
         node = LoginNode(
             source.cluster.name, source.name, state_of(age_s, source.expected_every_s), source.last_received,
-            registered=registered, unregistered=unregistered, commands=Drivers(commands.get(place, {})), **more,
+            registered=registered, unregistered=unregistered, commands=Drivers(commands.get(key, {})), **more,
         )  # fmt: skip
         nodes.append(node)
     return nodes
 
 
-def _recent(actor: Principal) -> tuple[dict[_Place, dict[str, Any]], dict[_Place, CollectorReport]]:
+def _recent(actor: Principal) -> tuple[dict[_Node, dict[str, Any]], dict[_Node, CollectorReport]]:
     """Return what each collector of the last day lost and cost, and its newest report: two queries."""
     reports = CollectorReport.objects.visible_to(actor)
     groups = reports.filter(until__gte=clock.now() - RECENT).order_by().values("cluster_id", "host").annotate(
@@ -118,8 +118,8 @@ def _recent(actor: Principal) -> tuple[dict[_Place, dict[str, Any]], dict[_Place
     found = {(row["cluster_id"], row["host"]): row for row in groups}
     rows = reports.in_bulk([row["newest"] for row in found.values()])
     return (
-        {place: _sums(row) for place, row in found.items()},
-        {place: rows[row["newest"]] for place, row in found.items() if row["newest"] in rows},
+        {key: _sums(row) for key, row in found.items()},
+        {key: rows[row["newest"]] for key, row in found.items() if row["newest"] in rows},
     )
 
 
@@ -140,7 +140,7 @@ def _as_last_told(report: CollectorReport | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _sessions(actor: Principal) -> dict[_Place, tuple[int, int]]:
+def _sessions(actor: Principal) -> dict[_Node, tuple[int, int]]:
     """Count the open sessions of harnesses by node: of registered agents, and of none."""
     live = AgentSession.objects.visible_to(actor).filter(ended=None, kind=AgentSession.Kind.AGENT).exclude(process="")
     counted = live.order_by().values_list("cluster_id", "host").annotate(
@@ -149,9 +149,9 @@ def _sessions(actor: Principal) -> dict[_Place, tuple[int, int]]:
     return {(cluster, host): (registered, others) for cluster, host, registered, others in counted}
 
 
-def _commands(actor: Principal, period: Period) -> dict[_Place, dict[str, int]]:
+def _commands(actor: Principal, period: Period) -> dict[_Node, dict[str, int]]:
     """Add up the commands of each node by driver."""
-    found: dict[_Place, dict[str, int]] = defaultdict(dict)
+    found: dict[_Node, dict[str, int]] = defaultdict(dict)
     for row in _days(actor, period).values("cluster_id", "host", "driver").annotate(**sums_of((ALL,))):
         found[row["cluster_id"], row["host"]][row["driver"]] = counts_of(row, (ALL,))[ALL]
     return found
@@ -165,7 +165,7 @@ def composition(actor: Principal, period: Period) -> dict[str, dict[str, int]]:
 
 def _days(actor: Principal, period: Period) -> Any:
     days = ActivityDay.objects.visible_to(actor).order_by()
-    return days.filter(day__gte=period.first, day__lte=period.last)
+    return days.filter(period.holds_day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +193,13 @@ def places_now(actor: Principal, period: Period) -> list[PlaceNow]:
     """Return the five places where agents work, in their order, whatever is seen there: three queries."""
     if not actor.sees_facility:
         return []
-    told = AgentSession.objects.visible_to(actor).filter(
-        Q(ended=None) | Q(ended__gte=period.starts), kind=AgentSession.Kind.AGENT, started__lt=period.ends
-    )
+    told = AgentSession.objects.visible_to(actor).filter(period.meets_session, kind=AgentSession.Kind.AGENT)
     counted = told.order_by().values_list("place").annotate(number=Count("pk"), now=Count("pk", filter=Q(ended=None)))
     sessions = {place: (number, now) for place, number, now in counted}
     commands: dict[str, dict[str, int]] = defaultdict(dict)
     for row in _days(actor, period).values("place", "driver").annotate(**sums_of((ALL,))):
         commands[row["place"]][row["driver"]] = counts_of(row, (ALL,))[ALL]
-    asked = GatewayDay.objects.visible_to(actor).filter(day__gte=period.first, day__lte=period.last).order_by()
+    asked = GatewayDay.objects.visible_to(actor).filter(period.holds_day).order_by()
     requests = dict(asked.values_list("driver").annotate(Sum("requests")))
     return [
         PlaceNow(

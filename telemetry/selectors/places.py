@@ -11,7 +11,7 @@ from telemetry.engine.activity import ALL
 from telemetry.models import ActivityDay, Actor, GatewayDay, Job
 from telemetry.selectors.activity import counts_of, sums_of
 from telemetry.selectors.loads import Loads
-from telemetry.selectors.scope import Period, Scope
+from telemetry.selectors.scope import Scope
 from telemetry.selectors.totals import ratio
 
 Place = AgentSession.Place
@@ -44,7 +44,7 @@ class Places:
     """The five places, in their order; and the submissions of agents and of nobody whose place is not known."""
 
     loads: dict[str, PlaceLoad]
-    placeless: int  # of jobs that the controller alone says are agents'
+    placeless: int  # of jobs that are agents' by their receipt, or the controller's label, in no session that is known
     placeless_submitters: set[int]
     unattributed: int  # submissions of nobody
     submitted: int  # by anybody
@@ -72,7 +72,7 @@ def places(scope: Scope, *, loads: Loads) -> Places:
     for place, user, number in sessions.annotate(number=Count("pk")):
         found[place].users.add(user)
         found[place].sessions += number
-    days = ActivityDay.objects.visible_to(scope.actor).filter(cluster=scope.cluster, **_within(scope.period)).order_by()
+    days = ActivityDay.objects.visible_to(scope.actor).filter(scope.period.holds_day, cluster=scope.cluster).order_by()
     for row in days.values("place", "driver", "cluster_user_id").annotate(**sums_of((ALL,))):
         load = found[row["place"]]
         load.is_heard = True
@@ -90,14 +90,10 @@ def places(scope: Scope, *, loads: Loads) -> Places:
     )  # fmt: skip
 
 
-def _within(period: Period) -> dict[str, object]:
-    return {"day__gte": period.first, "day__lte": period.last}
-
-
 def gateway_days(scope: Scope) -> QuerySet[GatewayDay]:
     """Return the days of gateways in scope, as an actor may see them."""
     days: QuerySet[GatewayDay] = GatewayDay.objects.visible_to(scope.actor)
-    return days.filter(cluster=scope.cluster, **_within(scope.period)).order_by()
+    return days.filter(scope.period.holds_day, cluster=scope.cluster).order_by()
 
 
 def _read_jobs(scope: Scope, found: dict[str, PlaceLoad]) -> tuple[int, set[int]]:

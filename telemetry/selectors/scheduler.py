@@ -74,9 +74,7 @@ def asking(scope: Scope, *, loads: Loads | None = None) -> list[Asking]:
 
     Empty where no day of the period has counts.
     """
-    counts = SchedulerCalls.objects.filter(
-        cluster=scope.cluster, day__gte=scope.period.first, day__lte=scope.period.last
-    )
+    counts = SchedulerCalls.objects.filter(scope.period.holds_day, cluster=scope.cluster)
     days = list(counts.values_list("day", flat=True).distinct().order_by("day"))
     if not days:
         return []

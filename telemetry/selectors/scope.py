@@ -2,7 +2,7 @@
 
 import calendar
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final, Self
 
@@ -114,12 +114,22 @@ class Period:
     @property
     def starts(self) -> datetime:
         """The first instant."""
-        return datetime(self.first.year, self.first.month, self.first.day, tzinfo=UTC)
+        return clock.midnight(self.first)
 
     @property
     def ends(self) -> datetime:
         """The first instant behind it."""
         return self.starts + timedelta(days=len(self.days))
+
+    @property
+    def holds_day(self) -> Q:
+        """The condition that a row's `day` is one of its days."""
+        return Q(day__gte=self.first, day__lte=self.last)
+
+    @property
+    def meets_session(self) -> Q:
+        """The condition that a session was open in it."""
+        return Q(Q(ended=None) | Q(ended__gte=self.starts), started__lt=self.ends)
 
     @property
     def is_month(self) -> bool:
@@ -180,32 +190,23 @@ class Scope:
 
     def rollups(self) -> QuerySet[RollupDay]:
         """Return the daily rollups in scope."""
-        rows = RollupDay.objects.visible_to(self.actor).filter(
-            cluster=self.cluster, day__gte=self.period.first, day__lte=self.period.last
-        )
+        rows = RollupDay.objects.visible_to(self.actor).filter(self.period.holds_day, cluster=self.cluster)
         return rows.filter(lab=self.lab) if self.lab else rows
 
     def users(self) -> QuerySet[RollupUser]:
         """Return the daily rollups in scope by user, lab, actor and harness alone: a fraction of the rows."""
-        rows = RollupUser.objects.visible_to(self.actor).filter(
-            cluster=self.cluster, day__gte=self.period.first, day__lte=self.period.last
-        )
+        rows = RollupUser.objects.visible_to(self.actor).filter(self.period.holds_day, cluster=self.cluster)
         return rows.filter(lab=self.lab) if self.lab else rows
 
     def gpus(self) -> QuerySet[RollupGpu]:
         """Return the daily rollups in scope of jobs with GPUs, which count on the day of their end."""
-        rows = RollupGpu.objects.visible_to(self.actor).filter(
-            cluster=self.cluster, day__gte=self.period.first, day__lte=self.period.last
-        )
+        rows = RollupGpu.objects.visible_to(self.actor).filter(self.period.holds_day, cluster=self.cluster)
         return rows.filter(lab=self.lab) if self.lab else rows
 
     def sessions(self, kind: AgentSession.Kind) -> QuerySet[AgentSession]:
         """Return the sessions of a kind that were open in the period."""
         return AgentSession.objects.visible_to(self.actor).filter(
-            Q(ended=None) | Q(ended__gte=self.period.starts),
-            cluster=self.cluster,
-            kind=kind,
-            started__lt=self.period.ends,
+            self.period.meets_session, cluster=self.cluster, kind=kind
         )
 
     def users_of(self, kind: AgentSession.Kind, actor: Actor) -> Q:

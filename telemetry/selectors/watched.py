@@ -1,4 +1,4 @@
-"""When collectors watched which login nodes: what nobody watched says nothing of how much was done."""
+"""When collectors watched which nodes: what nobody watched says nothing of how much was done."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence

@@ -65,8 +65,8 @@ class Attributor:
             seen = seen.filter(at__lte=last_s + CLOCK_SLACK_S)
         rows = list(found.order_by("id").values_list(*_SESSION))
         submissions = list(seen.values_list("at", *(f"session__{name}" for name in _SESSION)))
-        labelled = (*rows, *(row for _, *row in submissions))
-        self._campaigns: dict[int, str] = {row[0]: row[-1] for row in labelled if row[-1]}
+        with_campaign = (*rows, *(row for _, *row in submissions))
+        self._campaigns: dict[int, str] = {row[0]: row[-1] for row in with_campaign if row[-1]}
         self._matcher = Matcher(
             (_session_of(*row[:-1]) for row in rows),
             (Submission(_session_of(*row[:-1]), int(at.timestamp())) for at, *row in submissions),
@@ -202,12 +202,12 @@ def _merged(windows: Sequence[Window]) -> list[Window]:
 
 def _reattribute_rows(cluster: Cluster, user_id: int, rows: Sequence[Job]) -> int:
     submits = [int(job.submit.timestamp()) for job in rows]
-    named = {name for job in rows for name in receipts_of(_comment_of(job), job.extra)}
+    named = {name for job in rows for name in receipts_of(job.comment, job.extra)}
     attributor = Attributor(cluster, [user_id], min(submits), max(submits), named)
     updates, pairs, now_s = [], set[tuple[int, int]](), clock.now_s()
     for job, submit_s in zip(rows, submits, strict=True):
         found, campaign = attributor.attribute(
-            user_id, submit_s, campaign=str(job.extra.get(OWN_CAMPAIGN, "")), comment=_comment_of(job), extra=job.extra
+            user_id, submit_s, campaign=str(job.extra.get(OWN_CAMPAIGN, "")), comment=job.comment, extra=job.extra
         )
         new = (found.actor, found.harness, found.method, found.confidence, found.session_id, campaign)
         old = (job.actor, job.harness, job.actor_method, job.actor_confidence, job.session_id, job.campaign)
@@ -222,10 +222,6 @@ def _reattribute_rows(cluster: Cluster, user_id: int, rows: Sequence[Job]) -> in
             cursor.executemany(_UPDATE, updates)
         rollups.mark_dirty(cluster, {(as_date(day), user) for day, user in pairs})
     return len(updates)
-
-
-def _comment_of(job: Job) -> str:
-    return str(job.extra.get("Comment", ""))
 
 
 def footprint_of(job: Job, user_id: int) -> Footprint:

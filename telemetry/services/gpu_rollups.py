@@ -7,13 +7,14 @@ ingest, which needs `rollups`, which needs this.
 """
 
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Final
 
 from django.db import transaction
 from django.db.models import Value
 from django.db.models.functions import Coalesce
 
+from portal.core import clock
 from principals.models import Cluster
 from telemetry.models import DataGeneration, Job, RollupGpu, RollupGpuDirty
 from telemetry.selectors.gpu_jobs import SUMS, on_gpus, renamed
@@ -53,7 +54,7 @@ def _refresh_cluster(cluster: Cluster, holder: str) -> int:
 
 def _compute(cluster: Cluster, day: date) -> list[RollupGpu]:
     """Compute a day, without a lock: one query, by the index of jobs with GPUs."""
-    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    midnight = clock.midnight(day)
     jobs = on_gpus(Job.objects.filter(cluster=cluster), midnight, midnight + timedelta(days=1))
     groups = jobs.values_list(*_KEY, Coalesce("gpu_use__quadrant", Value(""))).annotate(**renamed(SUMS)).order_by()
     return [RollupGpu(cluster=cluster, day=day, **dict(zip(_COLUMNS, row, strict=True))) for row in groups]

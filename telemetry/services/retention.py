@@ -1,6 +1,6 @@
-"""What telemetry keeps for a while only: rows set aside, bodies that nobody will read again, what login nodes told."""
+"""What is kept for a while only: rows set aside, bodies nobody reads again, what nodes, gateways and harnesses told."""
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db.models import Q, QuerySet
@@ -44,8 +44,8 @@ _CHUNK: Final = 50  # a piece of a body is up to a megabyte, and SQLite has one 
 def prune() -> dict[str, int]:
     """Delete quarantined rows, left bodies, readings without a job, gaps and clusters that never were, past their time.
 
-    And what login nodes and harnesses told: minutes first, then sessions with what they submitted, their daily sums
-    last. Return how many. Counts of batches stay.
+    And what collectors, gateways and harnesses told: minutes first, then sessions with what they submitted, their daily
+    sums last. Return how many. Counts of batches stay.
     """
     now = clock.now()
     ended = (IngestBatch.State.DONE, IngestBatch.State.FAILED)
@@ -61,7 +61,7 @@ def prune() -> dict[str, int]:
 
 
 def _prune_activity(now: datetime) -> dict[str, int]:
-    midnight = datetime.combine(oldest_day_kept(), time(), UTC)  # whole days: of a part nothing could be added up
+    midnight = clock.midnight(oldest_day_kept())  # whole days: of a part nothing could be added up
     before = now - SESSIONS_KEPT
     told = ~Q(process="") | Q(place=AgentSession.Place.GATEWAY)  # and not declared
     sessions = AgentSession.objects.filter(told).alias(over=Coalesce("ended", "last_seen", "started"))

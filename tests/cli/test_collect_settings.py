@@ -25,7 +25,7 @@ def test_address_and_cluster_are_enough(tmp_path: Path) -> None:
     assert (config.portal, config.cluster, config.study, config.polling_interval_s) == (
         "https://gatehouse.example.org", "aster", "", 30,
     )  # fmt: skip
-    assert config.signatures() is None
+    assert config.signatures is None
 
 
 def test_an_interval_may_be_a_whole_number_or_not(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def harnesses(folder: Path, text: str) -> Config:
 
 
 def test_a_site_s_ways_to_recognise_a_harness_come_before_ours(tmp_path: Path) -> None:
-    found = harnesses(tmp_path, '[recognise.codex]\nexecutables = "our-codex"\n').signatures()
+    found = harnesses(tmp_path, '[recognise.codex]\nexecutables = "our-codex"\n').signatures
     assert found is not None
     recogniser = Recogniser(found)
     names = ("our-codex", "codex", "claude", "ls")
@@ -89,6 +89,14 @@ def test_variables_are_looked_for_where_the_site_says_so_and_its_own_come_first(
     assert settings(tmp_path, f"{GOOD}environment = true").markers[0][1] == "claude-code"
 
 
+def test_the_sites_file_is_read_once_for_rights_are_given_up_later(tmp_path: Path) -> None:
+    config = settings(tmp_path, f'{GOOD}environment = true\nharnesses = "{tmp_path}/harnesses.toml"')
+    (tmp_path / "harnesses.toml").write_text('[recognise.codex]\nmarkers = "OURSITE_CODEX"\n')
+    found = config.markers
+    (tmp_path / "harnesses.toml").unlink()
+    assert config.markers == found and config.signatures and found[0] == ("OURSITE_CODEX", "codex")
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -99,7 +107,7 @@ def test_variables_are_looked_for_where_the_site_says_so_and_its_own_come_first(
 )  # fmt: skip
 def test_a_table_of_harnesses_that_makes_no_sense_is_told(tmp_path: Path, text: str, code: str) -> None:
     with pytest.raises(Unusable, match=re.escape(f"[{code}]")):
-        harnesses(tmp_path, text).signatures()
+        _ = harnesses(tmp_path, text).signatures
 
 
 def test_a_helper_that_cannot_be_started_is_told_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

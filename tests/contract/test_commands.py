@@ -19,7 +19,7 @@ TESTED_BY = {
     "import_gateway_log": "telemetry/test_import_gateway_log.py",
     "import_gpu_utilisation": "telemetry/test_import_gpu_use.py",
     "ingest_jobs": "telemetry/test_ingest_jobs.py",
-    "report": "reports/test_monthly.py",
+    "report": "reports/test_contents.py",
     "run": "run/test_run.py",
     "slurm_reader": "telemetry/test_read_slurm.py",
     "simulate": "portal/test_simulate.py",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from memory import services as memory_services
 from portal.core import clock
-from portal.reports import monthly
+from portal.reports import contents
 from portal.reports.models import Report, digest_of
 from principals.actors import SYSTEM_ACTOR
 from telemetry.models import IngestBatch, Job
@@ -17,7 +17,7 @@ from tests.telemetry.logs import ingest, job_row, text
 
 
 def _published_month(cast: Cast) -> str:
-    content = monthly.build(Scope(SYSTEM_ACTOR, cast.cluster, Period.month(2026, 6))).as_json()
+    content = contents.build(Scope(SYSTEM_ACTOR, cast.cluster, Period.month(2026, 6))).as_json()
     Report.objects.get_or_create(
         cluster=cast.cluster, first="2026-06-01", last="2026-06-30", version=1,
         defaults={"state": Report.State.PUBLISHED, "content": content, "digest": digest_of(content),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import time_machine
 
-from portal.reports import brief, changes, monthly, services
+from portal.reports import brief, changes, contents, services
 from portal.reports.models import Report
 from principals.actors import SYSTEM_ACTOR
 from telemetry.selectors import Period
@@ -48,7 +48,7 @@ def test_what_either_report_withholds_has_no_change(now: Any, then: Any) -> None
     found = compared(figure(now, ("codex", [now])), figure(then, ("codex", [then])))
     assert (found["before"], found["rows"][0]["before"]) == (None, [None])
     content = {"sections": [{"title": "s", "figures": [found]}]}
-    cells = [line for line in monthly.flat_rows(content) if "before" in line]
+    cells = [line for line in contents.flat_rows(content) if "before" in line]
     assert [(line["before"], line["change"], line["relative_change"]) for line in cells] == [(None, None, None)] * 2
 
 

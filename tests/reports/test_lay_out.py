@@ -10,7 +10,7 @@ from portal.core import clock
 from portal.reports import assessment, changes, curves, drawing
 from telemetry import services
 from telemetry.models import Job
-from tests.reports.test_monthly import written
+from tests.reports.test_contents import written
 from tests.telemetry.facility import make_facility
 from tests.telemetry.job_rows import mark
 from tests.telemetry.logs import job_row, text

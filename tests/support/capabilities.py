@@ -30,9 +30,15 @@ _IS_MISSING = "is missing here"
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what the machine cannot run; mark what touches SQL, so that PostgreSQL repeats just that."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what the machine cannot run, and soaks unless they are asked for by name.
+
+    Mark what touches SQL, so that PostgreSQL repeats just that.
+    """
+    asks_for_soaks = "soak" in config.getoption("markexpr")
     for item in items:
+        if item.get_closest_marker("soak") and not asks_for_soaks:
+            item.add_marker(pytest.mark.skip(reason="a soak takes up to an hour: run it with -m soak"))
         for name, present in CAPABILITIES.items():
             if not present and item.get_closest_marker(name):
                 item.add_marker(pytest.mark.skip(reason=f"{WORDS[name]} {_IS_MISSING}"))

@@ -209,6 +209,28 @@ def test_a_session_that_goes_on_is_given_to_the_agent_registered_meanwhile(cast:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("place", list(AgentSession.Place))
+@pytest.mark.parametrize("registered", ["before", "meanwhile"])
+def test_an_agent_of_some_login_nodes_may_work_in_jobs_and_behind_gateways(cast: Any, place: str, registered: str):
+    """On whatever node Slurm gives, and whatever the gateway is called."""
+    elsewhere = codex(place=place, host="cn0417")
+    if registered == "meanwhile":
+        declare(cast.cluster, elsewhere)
+    agent = register(cast, "okafor-codex", hosts=["login1"])
+    (told,) = declare(cast.cluster, elsewhere).outcomes
+    expected = (agent.name, "") if place in ("job", "gateway") else (None, "host_not_allowed")
+    assert (told.agent, told.unregistered) == expected
+
+
+def test_a_session_declared_in_a_job_is_its_agents_once_it_is_seen_there(cast: Any):
+    agent = register(cast, "okafor-codex", hosts=["login1"])
+    (told,) = declare(cast.cluster, codex(host="cn0417", campaign="dock")).outcomes
+    assert told.unregistered == "host_not_allowed", "where it is nobody said"
+    declare(cast.cluster, codex(host="cn0417", place="job", process="boot-7-100", raw_job_id=7))
+    row = AgentSession.objects.get()
+    assert (row.agent, row.place, row.raw_job_id, row.campaign) == (agent, "job", 7, "dock")
+
+
 def test_of_two_agents_that_would_fit_the_first_registered_keeps_the_session(cast: Any):
     declare(cast.cluster, codex())
     first, second = register(cast, "okafor-first"), register(cast, "okafor-second")

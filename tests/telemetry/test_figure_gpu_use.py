@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from portal.reports import bars, drawing, monthly
+from portal.reports import bars, contents, drawing
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, ClusterUser, Lab, LabMembership
 from telemetry import selectors, services
@@ -197,7 +197,7 @@ def test_memory_that_is_a_peak_is_told(scope: Scope, cluster: Cluster) -> None:
 
 
 def test_the_report_draws_a_bar_an_actor(scope: Scope) -> None:
-    content = monthly.build(scope).as_json()
+    content = contents.build(scope).as_json()
     found = {one["key"]: one for part in drawing.sections(content) for one in part["figures"]}
     drawn = {key: one["bars"] for key, one in found.items() if one["bars"]}
     assert list(drawn) == ["gpu-utilisation-by-actor"]

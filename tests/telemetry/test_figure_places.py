@@ -110,10 +110,10 @@ def test_submissions_have_bounds_by_what_is_not_attributed(cluster: Cluster) -> 
     assert asked.apply(Job.objects.all(), SYSTEM_ACTOR).count() == 5  # of eight tasks each
 
 
-def test_the_controllers_label_alone_gives_no_place(cluster: Cluster) -> None:
+def test_a_job_in_no_known_session_has_no_place(cluster: Cluster) -> None:
     Job.objects.filter(session__place="gateway").update(session=None)
     found = figure("where-agents-submit", cluster)
-    assert rows(found)["gateway"][0] == 0 and "label alone" in found.note
+    assert rows(found)["gateway"][0] == 0 and "in no known session" in found.note
     assert rows(found)["ssh"] == (10, 10 / 89, 10 / 99, 35 / 99, 5)
 
 

@@ -110,6 +110,17 @@ def test_who_told_nothing_is_the_unknown_share(cluster: Cluster, lab: Lab):
     assert figure("harness-cost", cluster).unknown_share == pytest.approx(2 / 8)
 
 
+def test_who_has_several_login_names_and_told_nothing_is_one(cluster: Cluster, lab: Lab):
+    tell(cluster, lab, {"cost": 1_000_000})
+    user = factories.make_user()
+    for name in ("ada", "ada2"):
+        login = cluster.cluster_users.create(login=name, user=user)
+        AgentSession.objects.create(
+            cluster=cluster, cluster_user=login, host="login1", kind="agent", harness="codex", started=NOON, ended=NOON
+        )
+    assert figure("harness-cost", cluster).unknown_share == pytest.approx(1 / 2)
+
+
 def test_people_of_another_cluster_are_not_counted(cluster: Cluster, lab: Lab):
     other = factories.make_cluster("boreal")
     for _ in range(5):

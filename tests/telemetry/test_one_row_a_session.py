@@ -277,3 +277,13 @@ def test_any_interleaving_comes_to_the_same_rows_and_jobs(data: st.DataObject) -
     pairs = {(each[9], each[2]) for each in expected[0] if each[9]}
     assert pairs == _nearest_pairs(declared, told)
     assert len(expected[0]) == len(declared) + len(told) - len(pairs)
+
+
+def test_what_a_gateways_log_tells_is_no_declaration_of_what_runs_on_its_host(cast: Cast):
+    behind = said(campaign="", place="gateway", ended=START + timedelta(minutes=5), source="gateway")
+    see(cast.cluster)
+    for _ in range(2):
+        declare(cast.cluster, behind)
+    see(cast.cluster, seen(id=SECOND, start=START + timedelta(seconds=1)))
+    assert [(row[2] != "", row[13]) for row in halves()] == [(True, "login"), (True, "login"), (False, "gateway")]
+    assert not SessionDeclaration.objects.exists()

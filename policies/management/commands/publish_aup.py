@@ -36,5 +36,5 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{options['file']}: {error.strerror}") from error
         except DomainError as error:
-            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+            raise CommandError(error.words) from error
         self.stdout.write(f"AUP {version.version} is published; agents are held until it is accepted for them.")

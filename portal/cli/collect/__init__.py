@@ -4,6 +4,7 @@ import argparse
 import sys
 
 DEFAULT_CONFIG = "/etc/gatehouse/collect.toml"
+FORMS = ("auditd", "tetragon", "falco")  # of records that are read
 
 
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -29,8 +30,8 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "--in-job", action="store_true", help="in a Slurm job: walk /proc for that job's processes alone, end with it"
     )
     parser.add_argument(
-        "--records", choices=("auditd", "tetragon", "falco"), metavar="FORM",
-        help="read what the site's own sensor records instead of looking: auditd, tetragon or falco",
+        "--records", choices=FORMS, metavar="FORM",
+        help=f"read what the site's own sensor records instead of looking: {', '.join(FORMS)}",
     )  # fmt: skip
     parser.add_argument(
         "--records-from", metavar="FILE", help="the file or FIFO they come from, instead of standard input"

@@ -4,10 +4,12 @@ import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from portal.cli.collect import FORMS
 from portal.cli.files import Unusable
 from principals.engine.harnesses import known_harnesses
 from principals.engine.recognition import Signature, markers_of, read_signatures, signatures
@@ -15,7 +17,6 @@ from principals.engine.recognition import Signature, markers_of, read_signatures
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _STUDY = re.compile(r"[a-z0-9-]{1,64}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-FORMS = ("auditd", "tetragon", "falco")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _PLACES = frozenset({"login", "job", "agent_host"})
 _TABLE_KEYS = frozenset({"executables", "packages", "folders", "passing", "markers"})
@@ -41,13 +42,15 @@ class Config:
     place: str = "login"
     environment: bool = False
 
-    @property
+    # Both are read once, while we may read what the operator's file names.
+    @cached_property
     def markers(self) -> tuple[tuple[str, str], ...]:
-        """Return the variables to look for in environments, each with its harness. Errors: `Unusable`."""
-        return markers_of(self.signatures() or signatures()) if self.environment else ()
+        """The variables to look for in environments, each with its harness. Errors: `Unusable`."""
+        return markers_of(self.signatures or signatures()) if self.environment else ()
 
+    @cached_property
     def signatures(self) -> tuple[Signature, ...] | None:
-        """Return how harnesses are recognised, the site's ways before ours; None for ours alone. Errors: `Unusable`."""
+        """How harnesses are recognised, the site's ways before ours; None for ours alone. Errors: `Unusable`."""
         return (*_signatures_of(Path(self.harnesses)), *signatures()) if self.harnesses else None
 
 

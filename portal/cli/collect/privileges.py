@@ -16,6 +16,7 @@ from portal.cli.files import Unusable
 PIPE_BYTES = 1 << 20
 MEMORY_BYTES = 512 << 20  # of addresses, threads and libraries included
 OPEN_FILES = 64
+_FIRST, _AS_OTHERS = -10, 0  # nice(2)
 _ROOT = Path(__file__).resolve().parents[3]
 _HELPER = (
     "import sys; sys.path.insert(0, sys.argv[1]); from telemetry.engine.collector.helper import main; "
@@ -30,8 +31,9 @@ def start_helper(
 ) -> "tuple[subprocess.Popen[bytes], int]":
     """Start the helper with the rights that we still have; return it and the end of the pipe to read from.
 
-    It is a fresh interpreter that loads nothing but its own few files, with an empty environment. `markers` and `only`
-    are as `helper.main` takes them. Errors: `Unusable`.
+    It goes before other work, little as it is: the words of a program are gone when that ends. It is a fresh
+    interpreter that loads nothing but its own few files, with an empty environment. `markers` and `only` are as
+    `helper.main` takes them. Errors: `Unusable`.
     """
     reading, writing = os.pipe()
     with suppress(PermissionError):  # the account holds many pipes: the smaller one does too
@@ -50,6 +52,8 @@ def start_helper(
         ) from None
     finally:
         os.close(writing)
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, helper.pid, _FIRST)
     return helper, reading
 
 
@@ -86,6 +90,8 @@ def give_up(to: pwd.struct_passwd | None) -> None:
     )  # fmt: skip
     if any(steps):
         raise Unusable("Rights cannot be given up [no_drop]\nAllow prctl(2) and capset(2) where they are filtered.")
+    if os.getpriority(os.PRIO_PROCESS, 0) < _AS_OTHERS:  # the service begins as the helper goes on
+        os.setpriority(os.PRIO_PROCESS, 0, _AS_OTHERS)
     _limit()
 
 

@@ -29,12 +29,12 @@ from telemetry.engine.collector.facts import Executed, Exited, Fact, Forked, Fou
 from telemetry.engine.collector.helper import is_there
 from telemetry.engine.collector.proc import Proc
 from telemetry.engine.collector.records.reader import Reader
+from telemetry.engine.collector.records.telling import SECOND_NS
 from telemetry.engine.collector.watch import Watch
 
 IDLE_S = 1.0
 LOOK_S = 0.25  # at a file that grows
 KILL_FILE_S = 1.0
-_SECOND_NS = 1_000_000_000
 
 MakeWatch = Callable[[float, float], Watch]
 
@@ -49,7 +49,7 @@ def collect_records(
     give_up(user)
     proc = Proc(markers=[name.encode() for name, _ in config.markers])
     reader = Reader(
-        form, proc, boot_ns=int(boot_s() * 1e9), tick_ns=_SECOND_NS // os.sysconf("SC_CLK_TCK"),
+        form, proc, boot_ns=int(boot_s() * 1e9), tick_ns=SECOND_NS // os.sysconf("SC_CLK_TCK"),
         may_replay=options.dry_run,
     )  # fmt: skip
     if options.dry_run:
@@ -179,14 +179,14 @@ class RecordsRun(Run):
         """Yield facts once the minutes before theirs are closed; what comes late counts for the minute that is open."""
         for fact in facts:
             if isinstance(fact, Executed | Exited | Forked | Found | Snapshot):
-                at_s = fact.at_ns / _SECOND_NS
+                at_s = fact.at_ns / SECOND_NS
                 if not self._newest_s:
                     self._begin(at_s)
                 if at_s > self._newest_s:
                     self._newest_s = at_s
                     self._advance(at_s)
                 if isinstance(fact, Executed | Found) and at_s < self._closed_s:
-                    fact = fact._replace(at_ns=self._closed_s * _SECOND_NS)
+                    fact = fact._replace(at_ns=self._closed_s * SECOND_NS)
             elif isinstance(fact, Told) and self._reader.unreadable and not self._unreadable_told:
                 self._tell_unreadable()
             yield fact

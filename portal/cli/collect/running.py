@@ -61,7 +61,7 @@ def collect(options: argparse.Namespace) -> int:
     job = in_job.find(os.environ) if options.in_job else None
     if job:
         config = in_job.keep_apart(config, job)
-    signatures, markers = config.signatures(), config.markers
+    make_watch = _watch_maker(config, job)
     user = account(config.user) if os.geteuid() == 0 else None
     token = "" if options.dry_run else _token(Path(config.token_file))
     kill_file = "" if options.dry_run else config.kill_file
@@ -69,15 +69,6 @@ def collect(options: argparse.Namespace) -> int:
         print(f"{kill_file} is there: nothing is collected.", file=sys.stderr)
         return 0
     client.load()
-
-    def make_watch(began_s: float, boot_s: float) -> Watch:
-        return Watch(
-            began_s=began_s, boot_s=boot_s, ticks_s=os.sysconf("SC_CLK_TCK"), key=os.urandom(32),
-            apart_s=config.polling_interval_s, with_people=bool(config.study), harnesses=signatures,
-            base=_base(config, job), markers=[slug for _, slug in markers],
-            jobs_alone=config.place == "job" and job is None,
-        )  # fmt: skip
-
     # A dry run looks for itself unless it is told otherwise: records that it read would be missing where they belong.
     form = options.records or ("" if options.dry_run else config.records)
     if form and job is None:
@@ -85,7 +76,7 @@ def collect(options: argparse.Namespace) -> int:
 
         return collect_records(config, options, form, user, token, make_watch)
     helper, pipe = start_helper(
-        walk=options.walk or bool(job), kill_file=kill_file, markers=[name for name, _ in markers],
+        walk=options.walk or bool(job), kill_file=kill_file, markers=[name for name, _ in config.markers],
         only=job.only if job else "",
     )  # fmt: skip
     try:
@@ -103,6 +94,23 @@ def collect(options: argparse.Namespace) -> int:
         os.close(pipe)  # with that the helper ends
         with suppress(subprocess.TimeoutExpired):
             helper.wait(LAST_WORDS_S)
+
+
+def _watch_maker(config: Config, job: in_job.Job | None) -> Callable[[float, float], Watch]:
+    """Return what makes a watch, given when it began and when the node started; settings are read now, with our rights.
+
+    Errors: `Unusable`.
+    """
+    signatures, markers = config.signatures, [slug for _, slug in config.markers]
+
+    def make(began_s: float, boot_s: float) -> Watch:
+        return Watch(
+            began_s=began_s, boot_s=boot_s, ticks_s=os.sysconf("SC_CLK_TCK"), key=os.urandom(32),
+            apart_s=config.polling_interval_s, with_people=bool(config.study), harnesses=signatures,
+            base=_base(config, job), markers=markers, jobs_alone=config.place == "job" and job is None,
+        )  # fmt: skip
+
+    return make
 
 
 def _base(config: Config, job: in_job.Job | None) -> Where:

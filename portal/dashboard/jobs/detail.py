@@ -78,7 +78,7 @@ def _receipt(request: PageRequest, job: Job) -> JobReceipt | None:
     """Return the receipt that declared it, where that decided and its agent may be seen."""
     if job.actor_method not in (METHOD_RECEIPT, METHOD_RECEIPT_DOUBTED):
         return None
-    named = receipts_of(str(job.extra.get("Comment", "")), job.extra)
+    named = receipts_of(job.comment, job.extra)
     receipts = JobReceipt.objects.visible_to(request.actor).filter(
         public_id__in=named, cluster=job.cluster, agent__owner=job.cluster_user.user_id, agent__harness=job.harness
     )

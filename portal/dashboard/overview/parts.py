@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.db.models import Q
-
 from portal.dashboard import formats
 from portal.dashboard.overview.scope import Asked, period_words
 from principals.models import Agent, AgentSession, ClusterUser
@@ -139,10 +137,9 @@ def _registered(asked: Asked) -> dict[str, Any]:
     scope = asked.scope
     seen = ClusterUser.objects.filter(cluster=scope.cluster).filter(
         pk__in=AgentSession.objects.filter(
-            Q(ended=None) | Q(ended__gte=scope.period.starts),
-            cluster=scope.cluster, kind=AgentSession.Kind.AGENT, started__lt=scope.period.ends,
+            scope.period.meets_session, cluster=scope.cluster, kind=AgentSession.Kind.AGENT
         ).values("cluster_user")
-    )  # fmt: skip
+    )
     registered = seen.filter(user__agents__status__in=[Agent.Status.ACTIVE, Agent.Status.SUSPENDED]).distinct().count()
     everybody = seen.count()
     return {

@@ -53,7 +53,7 @@ class Command(BaseCommand):
                 role = options["role"] or held or LabMembership.Role.MEMBER
                 principal_services.add_lab_member(actor=SYSTEM_ACTOR, lab=lab, user=user, role=role)
         except DomainError as error:
-            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+            raise CommandError(error.words) from error
         self.stdout.write(_summary(user.username, before, _facts(user.username, options["lab"])))
 
 

@@ -32,7 +32,7 @@ class Command(BaseCommand):
             else:
                 self._issue(options)
         except DomainError as error:
-            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+            raise CommandError(error.words) from error
 
     def _issue(self, options: dict[str, Any]) -> None:
         service = ServiceAccount.objects.filter(name=options["account"]).first()

@@ -9,7 +9,8 @@ REQUESTS: Final = "requests"
 ERRORS: Final = "errors"
 ACTIVE: Final = "active"  # milliseconds
 TOKENS: Final = "tokens:"
-ACCEPTED: Final = "accepted:"  # by a person, of a tool
+# Of decisions: one of these, and a tool of `harnesses.toml`, `mcp` or `other`.
+ACCEPTED: Final = "accepted:"  # by a person
 REJECTED: Final = "rejected:"
 AUTOMATIC: Final = "automatic:"  # by settings or a hook, either way
 MCP: Final = "mcp"
@@ -23,8 +24,6 @@ PLAIN: Final = frozenset(
     {SESSIONS, COST, REQUESTS, ERRORS, ACTIVE, "lines_added", "lines_removed", "commits", "pull_requests"}
     | {TOKENS + kind for kind in TOKEN_KINDS}
 )
-# Decisions are measures too: one of these and a tool of `harnesses.toml`, `mcp` or `other`.
-DECISIONS: Final = (ACCEPTED, REJECTED, AUTOMATIC)
 # Told in dollars and seconds, kept as integers: their sum does not depend on the order they come in.
 _SCALES: Final = {COST: 1_000_000, ACTIVE: 1000}
 LARGEST: Final = 2**53 - 1  # more is no count of anything

@@ -1,6 +1,6 @@
 """`manage.py baseline_study start|end|list`: the studies in which people's own shells are observed."""
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         try:
             {"start": self._start, "end": self._end, "list": self._list}[options["act"]](options)
         except DomainError as error:
-            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+            raise CommandError(error.words) from error
 
     def _start(self, options: dict[str, Any]) -> None:
         if not options["until"]:
@@ -62,7 +62,7 @@ def _cluster(options: dict[str, Any]) -> Cluster:
 
 
 def _midnight(day: str) -> datetime:
-    return datetime.combine(clock.read_day(day), time(), UTC)
+    return clock.midnight(clock.read_day(day))
 
 
 def _describe(study: BaselineStudy) -> str:

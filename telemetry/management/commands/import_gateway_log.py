@@ -60,7 +60,7 @@ class Command(BaseCommand):
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise CommandError(f"{name_shown(name)} is no whole gzip file: nothing of it was taken.") from error
         except DomainError as error:
-            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+            raise CommandError(error.words) from error
         self.stdout.write(_describe(summary, name_shown(name)))
 
 

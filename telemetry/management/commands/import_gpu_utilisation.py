@@ -43,7 +43,7 @@ class Command(BaseCommand):
         except FormatError as error:
             raise CommandError(f"{name}: {error}") from error
         except DomainError as error:
-            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+            raise CommandError(error.words) from error
         self.stdout.write(_describe(summary, name_shown(name)))
 
 

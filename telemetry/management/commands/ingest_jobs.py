@@ -37,7 +37,7 @@ class Command(BaseCommand):
                 for file in options["files"]:
                     self._ingest(file, cluster, options)
         except DomainError as error:
-            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
+            raise CommandError(error.words) from error
         except KeyboardInterrupt as error:
             self.stderr.write("\nInterrupted. All that was read is stored; run the same command again to go on.")
             sys.exit(stopping.status_of(error))

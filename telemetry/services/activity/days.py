@@ -6,7 +6,7 @@ Who stores minutes marks their (day, login name) in the same transaction (`telem
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any, Final
@@ -66,7 +66,7 @@ class _Sum:
 
 def _add_up(cluster: Cluster, day: date, marks: Sequence[ActivityDirty]) -> list[ActivityDay]:
     """Add up the minutes of a day, of the marked login names' sessions and of what belongs to none; without a lock."""
-    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    midnight = clock.midnight(day)
     minutes = ActivityMinute.objects.filter(
         _whose(marks, "session__cluster_user"),
         cluster=cluster, minute__gte=midnight, minute__lt=midnight + timedelta(days=1),

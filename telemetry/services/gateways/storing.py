@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from portal.core import clock
 from principals.models import Cluster
 from telemetry.models import GatewayDay, GatewayMinute
 
@@ -47,7 +48,7 @@ class Unit:
 def store_unit(log: Log, unit: Unit, user_id: int | None) -> int:
     """Store a unit in the caller's transaction, with the cluster locked; return how many requests were news."""
     of = log.of | {"driver": unit.key.driver, "cluster_user_id": user_id, "harness": unit.key.harness}
-    midnight = datetime(unit.day.year, unit.day.month, unit.day.day, tzinfo=UTC)
+    midnight = clock.midnight(unit.day)
     rows = GatewayMinute.objects.filter(**of, minute__gte=midnight, minute__lt=midnight + timedelta(days=1))
     stored = {row.minute: row for row in rows}
     new, changed, news = list[GatewayMinute](), list[GatewayMinute](), 0

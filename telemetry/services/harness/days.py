@@ -4,12 +4,12 @@ A reading marks its day `stale` and gives it another `stamp`; who adds it up wri
 one they began with, so that what comes meanwhile leaves the day marked.
 """
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import timedelta
 from typing import Final
 
 from django.db.models import Q
 
-from portal.core import stopping
+from portal.core import clock, stopping
 from principals.models import AgentSession
 from telemetry.engine.otel.reading import CUMULATIVE
 from telemetry.engine.otel.sums import add_up
@@ -38,7 +38,7 @@ def _refresh(day: HarnessDay) -> int:
 
 
 def _counts_of(day: HarnessDay) -> dict[str, int]:
-    midnight = datetime.combine(day.day, time(), UTC)
+    midnight = clock.midnight(day.day)
     told = HarnessReading.objects.filter(agent=day.agent_id, session_key=day.session_key)
     today = told.filter(at__gte=midnight, at__lt=midnight + timedelta(days=1)).values_list("source", "parts")
     before = told.filter(at__lt=midnight, source=CUMULATIVE).order_by("at").values_list("parts", flat=True)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime
 from typing import Any, Final, NamedTuple
 
 from django.db import transaction
@@ -95,7 +95,7 @@ def _record(actor: Actor, read: Callable[[Mapping, Span, bytes], Read]) -> Taken
 
 def _span(since: datetime) -> Span:
     """Return what is taken: as old as readings are kept, not before it was agreed to, and hardly from the future."""
-    oldest = datetime.combine(oldest_day_kept(), time(), UTC)
+    oldest = clock.midnight(oldest_day_kept())
     return Span(_ns(max(since, oldest)), _ns(clock.now() + CLOCKS_DIFFER))
 
 
@@ -212,7 +212,7 @@ class _Store:
 def _key(told: Told) -> _Key:
     at_s = told.at_ns // _BILLION
     if told.source == reading.CUMULATIVE:
-        return _Key(told.session, int(datetime.combine(_day(told.at_ns), time(), UTC).timestamp()), told.source)
+        return _Key(told.session, int(clock.midnight(_day(told.at_ns)).timestamp()), told.source)
     return _Key(told.session, at_s - at_s % _MINUTE_S, told.source)
 
 

@@ -40,8 +40,8 @@ class Command(BaseCommand):
             )
             written = pages.write_brief(content, kind) if options["short"] else pages.write(content, kind)
         except DomainError as error:
-            raise CommandError(f"{error.detail} {error.remedy}".strip()) from error
-        if not RollupDay.objects.filter(cluster=cluster, day__range=(period.first, period.last)).exists():
+            raise CommandError(error.words) from error
+        if not RollupDay.objects.filter(period.holds_day, cluster=cluster).exists():
             self.stderr.write(f"There are no jobs of {cluster.name} in {period.name}; its counts are zero.")
         if options["output"]:
             try:

@@ -24,7 +24,7 @@ OWN_SIGHT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A whole assessment, in the form of the monthly report's content. Equal dumps give an equal content."""
+    """A whole assessment, in the form of a report's content. Equal dumps give an equal content."""
 
     schema: int
     title: str

@@ -1,4 +1,4 @@
-"""What a figure of an assessment is: as one of the monthly report, without what opens the rows behind it."""
+"""What a figure of an assessment is: as one of a report, without what opens the rows behind it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,9 +1,12 @@
 """Lines of gateways' logs as their programs write them, and what is read of each."""
 
+import tomllib
+from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from principals.engine.harnesses import known_harnesses
 from telemetry.engine.gateways import Client, Passed, Request, Unread, client_of, read_line
 from telemetry.engine.gateways.chains import GAP_S, Chain, chain
 
@@ -146,3 +149,9 @@ def test_requests_no_more_than_half_an_hour_apart_are_a_session() -> None:
 def test_a_request_between_two_known_sessions_joins_them_and_those_further_off_stay() -> None:
     known = [(1, 0, 100), (2, 100 + 2 * GAP_S, 9000), (3, 90_000, 90_001)]
     assert chain([100 + GAP_S], known) == [Chain(0, 9000, [1, 2], is_told=True)]
+
+
+def test_every_harness_of_the_list_is_one_that_the_portal_knows() -> None:
+    """Its sessions are recorded as they are: nothing behind it asks again."""
+    listed = tomllib.loads(files("telemetry.engine.gateways").joinpath("agents.toml").read_text())
+    assert listed["harness"].keys() <= known_harnesses().keys()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from portal.reports import drawing, monthly, pages
+from portal.reports import contents, drawing, pages
 from portal.reports.figures import FIGURES
 from principals.actors import SYSTEM_ACTOR
 from telemetry import selectors
@@ -69,7 +69,7 @@ def test_every_figure_is_in_the_report_to_the_last_digit(facility: Facility) -> 
 def test_csv_holds_the_same_numbers_as_json(facility: Facility) -> None:
     content = json.loads(written("--format", "json"))
     lines = list(csv.DictReader(StringIO(written("--format", "csv"))))
-    from_json = ["" if row.get("value") is None else str(row["value"]) for row in monthly.flat_rows(content)]
+    from_json = ["" if row.get("value") is None else str(row["value"]) for row in contents.flat_rows(content)]
     assert [line["value"] for line in lines] == from_json
     assert {line["figure"] for line in lines} == set(FIGURES)
 
@@ -114,7 +114,7 @@ def test_every_figure_says_what_it_is_of_whom_and_what_it_cannot_tell() -> None:
 
 def test_two_reports_of_the_same_data_are_equal(facility: Facility) -> None:
     scope = Scope(SYSTEM_ACTOR, facility.cluster, Period.month(2026, 7))
-    assert monthly.build(scope) == monthly.build(scope)
+    assert contents.build(scope) == contents.build(scope)
 
 
 def test_the_report_takes_in_what_is_not_yet_rolled_up(facility: Facility) -> None:
