@@ -19,6 +19,18 @@ from telemetry.engine.gateways.agents import Client, client_of
 from telemetry.engine.gateways.paths import act_of
 
 LONGEST_LINE: Final = 16_384
+# What is said of a line that is set aside, in place of what it says.
+SET_ASIDE: Final = {
+    "form": "No line of this kind of gateway’s log: see --kind.",
+    "json": "Cannot be read as JSON.",
+    "time": "Its time cannot be read.",
+    "status": "Its status is none of HTTP’s.",
+    "too_long": f"Longer than {LONGEST_LINE:,} characters.",
+    "too_old": "Older than 25 days: its minutes are not kept any more.",
+    "future_date": "Ahead of the portal’s clock: see --zone.",
+    "other_realm": "Its login name has another realm: see --realm.",
+    "user_invalid": "Its user is no login name.",
+}
 _PAIR: Final = re.compile(r'(\w+)="([^"]*)"')
 _HUB: Final = re.compile(
     r"\[\w (?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) JupyterHub log:\d+\] (?P<status>\d{3}) (?P<method>[A-Z]+) "
