@@ -37,7 +37,11 @@ def publish_aup(*, actor: Actor, source: str) -> AupVersion:
     except (ValueError, KeyError) as error:
         raise Invalid(f"The policy cannot be read: {error}", code="aup_malformed") from error
     if AupVersion.objects.filter(version=policy.version).exists():
-        raise Conflict(f"Version {policy.version} is published already.", code="aup_version_exists")
+        raise Conflict(
+            f"Version {policy.version} is published already.",
+            code="aup_version_exists",
+            remedy="Give the edited text a `version` of its own.",
+        )
     with transaction.atomic():
         _lock()
         version = AupVersion.objects.create(

@@ -9,6 +9,7 @@ import json
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from portal.reports import assessment
 
 DEFAULT_OUT = "report.html"
+_OTHER_FORMS = frozenset({".csv", ".doc", ".docx", ".json", ".md", ".odt", ".ods", ".rtf", ".txt", ".xls", ".xlsx"})
 _STDOUT = "standard output"
 _NAMED = 5  # login names in a message
 _NO_LIBRARIES = (
@@ -114,6 +116,7 @@ def _assess(options: argparse.Namespace, known: "assessment.Known", written: lis
     if outs:
         assessment.check(as_pdf=any(map(_is_pdf, outs)))
         check_outs(outs, [*options.files, *options.gpu])
+        _check_forms(outs)
     now_s = int(time.time())
     with ExitStack() as stack:
         progress = stack.enter_context(Progress())
@@ -183,6 +186,17 @@ def _write(out: str, report: bytes) -> None:
         if error.errno in (errno.EPIPE, errno.ENOSPC):  # `writing_carefully` knows them
             raise
         raise Unusable(cannot_write(out, error.strerror or "")) from None
+
+
+def _check_forms(outs: Sequence[str]) -> None:
+    """Refuse a name that promises something else than what is written there. Errors: `Unusable`."""
+    for out in outs:
+        suffix = Path(out).suffix.lower()
+        if suffix in _OTHER_FORMS:
+            raise Unusable(
+                f"{out}: a report is no {suffix[1:]} [unknown_form]\n"
+                "End --out in .html or .pdf; --json prints the figures to the screen, or where you send that."
+            )
 
 
 def _is_pdf(out: str) -> bool:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TOKEN_FILE = "~/.config/gatehouse/token"  # noqa: S105 - a path
 TIMEOUT_S = 20
+_WHICH = "GATEHOUSE_URL says which portal is asked."
 
 
 class PortalUnreachable(Exception):
@@ -91,9 +92,9 @@ def get(path: str) -> dict[str, Any]:
         with error:
             raise PortalRefused(_problem(error.code, error)) from None
     except URLError as error:
-        raise PortalUnreachable(f"{url} does not answer: {error.reason}") from None
+        raise PortalUnreachable(f"{url} does not answer: {error.reason}. {_WHICH}") from None
     except (OSError, HTTPException, ValueError) as error:
-        raise PortalUnreachable(f"{url} does not answer: {error or type(error).__name__}") from None
+        raise PortalUnreachable(f"{url} does not answer: {error or type(error).__name__}. {_WHICH}") from None
 
 
 def load() -> None:

@@ -84,7 +84,7 @@ def _batch(
     return Batch(
         host=host, boot=boot_of(host), run=str(UUID(int=rng.getrandbits(128), version=4)),
         batch=str(UUID(int=rng.getrandbits(128), version=4)), collector="0.1.0", mode="events", study="", since=began,
-        until=ended, health=health, sessions=sessions, minutes=minutes,
+        until=began + _BEGAN, health=health, sessions=sessions, minutes=minutes,
     )  # fmt: skip
 
 

@@ -178,8 +178,12 @@ class Queue:
 
 
 def next_task(array: JobRecord) -> tuple[JobRecord, JobRecord | None]:
-    """Split the first waiting task off an array's record: the task, and what is left (None after the last)."""
-    tasks = numbers_of(array.job_id.partition("[")[2].rstrip("]"))
+    """Split the first waiting task off an array's record: the task, and what is left (None after the last).
+
+    A long id was cut when it was stored: tasks that it no longer names whole are never started.
+    """
+    spans = array.job_id.partition("[")[2]
+    tasks = numbers_of(spans[:-1] if spans.endswith("]") else spans.rpartition(",")[0])
     base, task = array.array_job_id or array.raw_job_id, tasks[0]
     raw_id = base + 1 + task if len(tasks) > 1 else base
     single = array._replace(

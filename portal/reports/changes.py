@@ -24,7 +24,9 @@ def compare(content: Json, before: "Report | None", period: "Period", *, sharing
     """
     previous = period.previous()
     if period.ends > clock.now():
-        return content | {"before": {"why": "The period goes on: a part is not held against a whole."}}
+        return content | {
+            "before": {"why": "The period goes on: a part of it is not compared with the whole one before."}
+        }
     if before is None:
         return content | {"before": {"why": f"There is no report of {previous.title} to compare with."}}
     if before.built < before.ends:

@@ -6,12 +6,10 @@ from typing import Any, Final
 _PAGES: Final = """
 @page { @bottom-right { content: counter(page) " / " counter(pages); font: 8pt sans-serif; color: #56635f; } }
 """
-_EXTRA: Final = (
-    "Install it with: pip install '<checkout or wheel>[pdf]'; or name a file of another ending and print that one."
-)
+_HTML: Final = "or take the HTML (in the browser: its page) and print that."
+_EXTRA: Final = f"Install it with: pip install '<checkout or wheel>[pdf]'; {_HTML}"
 _PANGO: Final = (
-    "Install Pango, on Debian and Ubuntu: apt install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0; or name a "
-    "file of another ending and print that one."
+    f"Install Pango, on Debian and Ubuntu: apt install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0; {_HTML}"
 )
 
 

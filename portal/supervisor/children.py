@@ -35,6 +35,7 @@ class Child:
 
     name: str
     command: Sequence[str]
+    is_needed: bool = True  # without one that is, everything stops
     process: subprocess.Popen[bytes] | None = None
     starts: list[float] = field(default_factory=list)
 
@@ -96,7 +97,7 @@ class Supervisor:
             child.start()
 
     def watch(self) -> int:
-        """Restart what ends by itself; return 1 where a child fails again and again, else 0 once told to stop."""
+        """Restart what ends by itself; return 1 where a needed one fails again and again, else 0 once told to stop."""
         while not self.stopping:
             time.sleep(0.2)
             for child in self.children:
@@ -104,8 +105,13 @@ class Supervisor:
                 if status is None or self.stopping:
                     continue
                 if child.fails_too_often:
-                    self.say(f"{child.name} ended {RESTARTS} times within a minute (status {status}); stopping.")
-                    return 1
+                    what = "stopping" if child.is_needed else "it stays away, the rest goes on"
+                    self.say(f"{child.name} ended {RESTARTS} times within a minute (status {status}); {what}.")
+                    if child.is_needed:
+                        return 1
+                    child.kill_group()
+                    child.process = None
+                    continue
                 self.say(f"{child.name} ended with status {status}; starting it again.")
                 child.start()
         return 0
@@ -150,4 +156,4 @@ def embedded_children(*, host: str, port: int) -> list[Child]:
 
 def simulator() -> Child:
     """Return what keeps a demo facility moving."""
-    return Child("simulator", [sys.executable, "manage.py", "simulate", "--live"])
+    return Child("simulator", [sys.executable, "manage.py", "simulate", "--live"], is_needed=False)

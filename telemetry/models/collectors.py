@@ -1,6 +1,6 @@
 """Collectors of process telemetry: what they reported of themselves, and the studies that let them name people."""
 
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Self
 
 from django.db import models
@@ -58,6 +58,16 @@ class BaselineStudy(models.Model):
         if self.ended is not None or self.until <= now:
             return "ended"
         return "running" if self.starts <= now else "planned"
+
+    @property
+    def first_day(self) -> date:
+        """Its first day, UTC."""
+        return self.starts.astimezone(UTC).date()
+
+    @property
+    def last_day(self) -> date:
+        """Its last day, UTC: that on which somebody ended it, or else the last of those that were approved."""
+        return (self.ended or self.until - timedelta(seconds=1)).astimezone(UTC).date()
 
     def covers(self, first: datetime, last: datetime) -> bool:
         """Say whether what was seen from `first` to `last` may be taken: within its time, and nobody ended it."""

@@ -143,6 +143,7 @@ def test_what_is_no_dump_is_told_with_a_code_and_a_remedy(content: bytes, code: 
         (("july.txt", "--agents", "absent"), "absent cannot be read: No such file or directory [unreadable]"),
         (("july.txt", "--agents", "empty"), "empty: there is no login name in it [no_names]"),
         (("july.txt", "--out", "no/r.html"), "no/r.html cannot be written [cannot_write]"),
+        (("july.txt", "--out", "r.DOCX"), "r.DOCX: a report is no docx [unknown_form]"),
         (("july.txt", "--out", "a" * 300), f"{'a' * 300} cannot be written [cannot_write]"),
         (("/proc/self/mem",), "/proc/self/mem: It cannot be read to its end: Input/output error. [unreadable]"),
         (("july.txt", "--gpu", "/proc/self/mem"),

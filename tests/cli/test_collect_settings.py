@@ -1,11 +1,13 @@
 """A collector's settings are read, and each fault is told with a code and what would mend it."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from portal.cli.collect.config import Config, read
+from portal.cli.collect.privileges import start_helper
 from portal.cli.files import Unusable
 from principals.engine.recognition import Recogniser
 
@@ -106,3 +108,9 @@ def test_the_sites_file_is_read_once_for_rights_are_given_up_later(tmp_path: Pat
 def test_a_table_of_harnesses_that_makes_no_sense_is_told(tmp_path: Path, text: str, code: str) -> None:
     with pytest.raises(Unusable, match=re.escape(f"[{code}]")):
         _ = harnesses(tmp_path, text).signatures
+
+
+def test_a_helper_that_cannot_be_started_is_told_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
+    with pytest.raises(Unusable, match=r"/nonexistent/python cannot be started: .*\[no_helper\]\nInstall it"):
+        start_helper(walk=True, kill_file="")

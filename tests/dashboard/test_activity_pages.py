@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -165,6 +165,17 @@ def test_a_study_is_shown_with_who_approved_it(cast: Cast):
     )  # fmt: skip
     shown = words(nodes_page(cast))
     assert all(said in shown for said in ("spring", "A baseline.", "running", "IRB 2026-114"))
+
+
+def test_the_days_of_a_study_are_utc_on_pages_too(cast: Cast):
+    today = datetime.combine(clock.now().astimezone(UTC), time(), UTC)
+    services.start_study(
+        actor=factories.actor_of(cast.staff), cluster=cast.cluster, name="spring", purpose="A baseline.",
+        approved_by="IRB 2026-114", starts=today, until=today + timedelta(days=3),
+    )  # fmt: skip
+    rows = re.findall(r'<time datetime="([0-9-]+)">', nodes_page(cast).content.decode())
+    last = today.date() + timedelta(days=2)
+    assert rows[-2:] == [f"{today:%Y-%m-%d}", f"{last}"], "midnight in UTC is the day before in the facility’s zone"
 
 
 def test_people_read_on_my_lab_that_they_are_observed(cast: Cast):

@@ -27,7 +27,7 @@ from portal.demo.hours import is_office
 from portal.demo.live import Simulator
 from portal.demo.load import find_demo, load_demo
 from portal.demo.plan import AGENT, AGENT_SHARES, HARNESS_SHARES, UNKNOWN_SHARES
-from portal.demo.queue import MAX_PENDING, MAX_RUNNING, Queue
+from portal.demo.queue import MAX_PENDING, MAX_RUNNING, Queue, next_task
 from portal.demo.records import numbers_of, spans_text
 from portal.demo.sampling import exact_counts
 from portal.demo.scheduler import calls_of
@@ -229,13 +229,17 @@ def test_jobs_of_trials_fit_what_was_granted(facility: Facility) -> None:
 
 
 # --- the queue of the living demo ------------------------------------------------------------------------
-def test_every_task_of_a_waiting_array_starts_and_ends_under_its_own_number() -> None:
-    array = JobRecord(
-        raw_job_id=100, job_id="100_[0-2]", user="u0421", uid=20_421, state="PENDING", submit_s=1000, array_job_id=100,
-        array_tasks=3, nodes=1, cpus=2, partition="shared", timelimit_s=600, node_list=NEVER_ASSIGNED,
+def array_waiting(job_id: str, *, tasks: int) -> JobRecord:
+    base = int(job_id.partition("_")[0])
+    return JobRecord(
+        raw_job_id=base, job_id=job_id, user="u0421", uid=20_421, state="PENDING", submit_s=1000, array_job_id=base,
+        array_tasks=tasks, nodes=1, cpus=2, partition="shared", timelimit_s=600, node_list=NEVER_ASSIGNED,
     )  # fmt: skip
+
+
+def test_every_task_of_a_waiting_array_starts_and_ends_under_its_own_number() -> None:
     queue = Queue()
-    queue.add(array, "human")
+    queue.add(array_waiting("100_[0-2]", tasks=3), "human")
     ended: dict[int, JobRecord] = {}
     for now_s in range(1000, 4000):
         for record in queue.step(now_s):
@@ -245,6 +249,17 @@ def test_every_task_of_a_waiting_array_starts_and_ends_under_its_own_number() ->
     assert sorted(record.job_id for record in ended.values()) == ["100_0", "100_1", "100_2"]
     assert not queue.waiting
     assert not queue.running
+
+
+@pytest.mark.parametrize(
+    ("kept", "left"),
+    [("23,26-27,", "26-27"), ("23,26-27,3", "26-27"), ("23,26-27,30-", "26-27"), ("23,26-27]", "26-27"), ("23,26", "")],
+)
+def test_an_array_whose_id_was_cut_when_it_was_stored_goes_on(kept: str, left: str) -> None:
+    array = array_waiting(f"48213726_[{kept}", tasks=40)
+    task, rest = next_task(array)
+    assert task.job_id == "48213726_23" and task.array_tasks == 1
+    assert (rest.job_id if rest else "") == (f"48213726_[{left}]" if left else "")
 
 
 # --- the database ----------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ def test_what_is_not_over_or_was_not_is_compared_with_nothing(facility: Facility
     assert drafted(facility, JULY)["before"] == {"why": "The report of June 2026 was made before that was over."}
     drafted(facility, JUNE)
     running = drafted(facility, JULY, at=DAY_0 + 86_400)
-    assert running["before"] == {"why": "The period goes on: a part is not held against a whole."}
+    assert running["before"] == {"why": "The period goes on: a part of it is not compared with the whole one before."}
     assert "before" not in headline(running, "total-submissions")
 
 

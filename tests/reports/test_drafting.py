@@ -170,7 +170,7 @@ def test_the_first_of_the_month_drafts_the_last(cast: Cast, staff: Any) -> None:
 
 
 def test_a_version_says_when_the_data_have_changed_since(cast: Cast, staff: Any) -> None:
-    words = b"The data have changed since this version was measured."
+    words = b"Data of this cluster have come in since this version was measured."
     browser = sign_in(cast.staff)
 
     def is_behind() -> bool:

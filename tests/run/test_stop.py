@@ -68,6 +68,25 @@ def test_patience_leaves_room_in_the_five_seconds_promised() -> None:
     assert children.PATIENCE_S + children.REAPED_WITHIN_S <= 3.5
 
 
+@pytest.mark.parametrize("is_needed", [True, False])
+def test_everything_stops_for_a_needed_child_that_fails_and_for_no_other(
+    is_needed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "RESTARTS", 0)
+    said: list[str] = []
+    failing = Child("failing", [sys.executable, "-c", "raise SystemExit(3)"], is_needed=is_needed)
+    steady = Child("steady", [sys.executable, "-c", "import time; time.sleep(600)"])
+    supervisor = Supervisor([failing, steady], say=lambda text: (said.append(text), supervisor.request_stop())[0])
+    failing.start()
+    steady.start()
+    try:
+        assert supervisor.watch() == (1 if is_needed else 0)
+        assert ("stopping" if is_needed else "the rest goes on") in said[-1] and "status 3" in said[-1]
+        assert steady.process and steady.process.poll() is None
+    finally:
+        supervisor.stop()
+
+
 def test_a_command_that_is_ended_before_it_takes_over_the_signals_says_nothing(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

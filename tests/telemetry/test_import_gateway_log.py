@@ -18,6 +18,7 @@ from portal.core import clock
 from portal.core.models import AuditEvent
 from principals.models import AgentSession, ClusterUser
 from telemetry import services
+from telemetry.engine.gateways import SET_ASIDE
 from telemetry.models import ActivitySubmission, GatewayDay, GatewayMinute, IngestBatch, IngestSource, Job
 from tests import factories
 from tests.conftest import Cast
@@ -161,7 +162,9 @@ def test_a_line_that_cannot_be_taken_is_counted_with_its_reason_and_not_kept(cas
     assert "no requests: no_user 1" in said
     batch = IngestBatch.objects.get()
     assert (batch.created_rows, batch.rejected_rows, batch.state) == (2, 5, "done")
-    assert {(row.raw, row.detail) for row in batch.quarantined.all()} == {("", "")}
+    said_of = {(row.raw, row.detail) for row in batch.quarantined.all()}
+    reasons = ("form", "future_date", "other_realm", "too_old", "user_invalid")
+    assert said_of == {("", SET_ASIDE[reason]) for reason in reasons}
     assert sorted(batch.quarantined.values_list("line", flat=True)) == [2, 3, 4, 5, 8]
 
 

@@ -77,3 +77,8 @@ def test_a_batch_of_more_than_a_megabyte_is_too_large(cast: Cast, service_api: A
 def test_a_body_of_another_form_is_refused_whole(cast: Cast, service_api: Api, fields: dict[str, object]):
     answer = post(service_api, batch(batch=str(uuid4()), **fields))
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
+
+
+def test_a_fault_is_told_by_its_place_in_the_body(service_api: Api):
+    (error,) = post(service_api, batch(sessions=[agent_session(start=651)])).json()["errors"]
+    assert error["where"] == "body.sessions.0.start" and "ISO 8601" in error["message"]

@@ -33,19 +33,27 @@ def start_helper(
 
     It goes before other work, little as it is: the words of a program are gone when that ends. It is a fresh
     interpreter that loads nothing but its own few files, with an empty environment. `markers` and `only` are as
-    `helper.main` takes them.
+    `helper.main` takes them. Errors: `Unusable`.
     """
     reading, writing = os.pipe()
     with suppress(PermissionError):  # the account holds many pipes: the smaller one does too
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     arguments = [str(_ROOT), str(writing), "walk" if walk else "events", kill_file, " ".join(markers), only]
-    helper = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-B", "-c", _HELPER, *arguments],
-        pass_fds=[writing], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    try:
+        helper = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-B", "-c", _HELPER, *arguments],
+            pass_fds=[writing], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+    except OSError as error:
+        os.close(reading)
+        raise Unusable(
+            f"{sys.executable} cannot be started: {error.strerror} [no_helper]\n"
+            "Install it, and the Python that it runs on, where everybody may read and run them."
+        ) from None
+    finally:
+        os.close(writing)
     with suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, helper.pid, _FIRST)
-    os.close(writing)
     return helper, reading
 
 

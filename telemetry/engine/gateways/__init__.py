@@ -5,6 +5,6 @@ address, a path or a query.
 """
 
 from telemetry.engine.gateways.agents import Client, client_of
-from telemetry.engine.gateways.lines import KINDS, Passed, Reading, Request, Unread, read_line
+from telemetry.engine.gateways.lines import KINDS, SET_ASIDE, Passed, Reading, Request, Unread, read_line
 
-__all__ = ["KINDS", "Client", "Passed", "Reading", "Request", "Unread", "client_of", "read_line"]
+__all__ = ["KINDS", "SET_ASIDE", "Client", "Passed", "Reading", "Request", "Unread", "client_of", "read_line"]

@@ -19,6 +19,19 @@ from telemetry.engine.gateways.agents import Client, client_of
 from telemetry.engine.gateways.paths import act_of
 
 LONGEST_LINE: Final = 16_384
+# What is said of a line that is set aside, in place of what it says.
+SET_ASIDE: Final = {
+    "form": "No line of this kind of gateway’s log: see --kind.",
+    "json": "Cannot be read as JSON.",
+    "time": "Its time cannot be read.",
+    "status": "Its status is none of HTTP’s.",
+    "names_twice": "A name stands twice: one was written by whoever asked.",
+    "too_long": f"Longer than {LONGEST_LINE:,} characters.",
+    "too_old": "Older than 25 days: its minutes are not kept any more.",
+    "future_date": "Ahead of the portal’s clock: see --zone.",
+    "other_realm": "Its login name has another realm: see --realm.",
+    "user_invalid": "Its user is no login name.",
+}
 _PAIR: Final = re.compile(r'(?<!\w)(\w{1,40})="([^"]*)"')
 _HOOK: Final = frozenset({"log_time", "local_user", "req_method", "req_uri", "req_status", "req_user_agent"})
 _HUB: Final = re.compile(

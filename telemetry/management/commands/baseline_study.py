@@ -66,8 +66,7 @@ def _midnight(day: str) -> datetime:
 
 
 def _describe(study: BaselineStudy) -> str:
-    last = study.ended or study.until - timedelta(seconds=1)
     return (
-        f"{study.name} on {study.cluster.name}: {study.state}, {study.starts:%Y-%m-%d} to {last:%Y-%m-%d} (UTC), "
+        f"{study.name} on {study.cluster.name}: {study.state}, {study.first_day} to {study.last_day} (UTC), "
         f"approved by {study.approved_by}. {study.purpose}"
     )

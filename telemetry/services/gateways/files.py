@@ -15,7 +15,7 @@ from principals.actors import Actor
 from principals.models import Cluster
 from telemetry import permissions
 from telemetry.engine.activity_batches import CLOCKS_DIFFER, TAKEN_FOR
-from telemetry.engine.gateways import KINDS, Passed, Reading, Request, Unread, read_line
+from telemetry.engine.gateways import KINDS, SET_ASIDE, Passed, Reading, Request, Unread, read_line
 from telemetry.engine.gateways.paths import SUBMISSION, TRANSFER
 from telemetry.engine.slurm.records import Rejected
 from telemetry.models import DataGeneration, IngestBatch
@@ -127,7 +127,7 @@ class _Import:
             self._summary.passed[reading.reason] += 1
         elif isinstance(reading, Unread):
             # What the line says is not kept: it may hold a path, a query or an address.
-            self._rejected.append(Rejected(number, reading.reason, "", ""))
+            self._rejected.append(Rejected(number, reading.reason, SET_ASIDE.get(reading.reason, ""), ""))
             if len(self._rejected) >= _ASIDE:
                 self._set_aside()
         else:
