@@ -25,6 +25,8 @@ REMEDIES: Final = {
     "session_unknown": "Send the session with the batch in which it is named.",
     "session_on_unknown": "Leave the session out: what nobody is known to drive belongs to none.",
     "session_missing": "Name the session that it belongs to.",
+    "job_elsewhere": "Name the job of a session whose place is `job` alone.",
+    "place_of_gateways": "Send what collectors see; of gateways their access logs tell (manage.py import_gateway_log).",
     "minute_not_whole": "Send the minute's first second.",
     "minute_twice": "Send a minute of a session once; add its counts up.",
     "outside_batch": "Send what lies between the batch's `from` and `to`.",
@@ -140,6 +142,10 @@ def find_session_fault(part: SessionPart, now: datetime) -> str:
     """Say why a session cannot be taken, as far as a collector alone sends it; "" where it can."""
     if not is_session_id(part.id):
         return "session_id_invalid"
+    if part.job is not None and part.place != "job":
+        return "job_elsewhere"
+    if part.place == "gateway":
+        return "place_of_gateways"
     return "end_before_start" if part.last < part.start else "future_date" if part.last > now + CLOCKS_DIFFER else ""
 
 
@@ -147,6 +153,8 @@ def find_minute_fault(part: MinutePart, batch: Batch, now: datetime) -> str:
     """Say why a minute cannot be taken; "" where it can."""
     if part.session and part.driver == "unknown":
         return "session_on_unknown"
+    if part.place == "gateway":
+        return "place_of_gateways"
     if part.minute.second or part.minute.microsecond:
         return "minute_not_whole"
     if not batch.since - EDGE - _MINUTE < part.minute < batch.until + EDGE:

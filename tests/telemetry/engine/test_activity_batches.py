@@ -13,6 +13,7 @@ from telemetry.engine.activity_batches import (
     Batch,
     Health,
     MinutePart,
+    Place,
     SessionPart,
     find_minute_fault,
     find_session_fault,
@@ -59,4 +60,15 @@ def test_any_times_are_judged_without_an_error(first: datetime, last: datetime) 
     part = SessionPart("1-1", "agent", "codex", "ada", first, last, None)
     fault = find_session_fault(part, NOW)
     assert (fault == "") == (first <= last <= NOW + timedelta(minutes=5))
+    assert fault in REMEDIES or not fault
+
+
+@pytest.mark.parametrize(
+    ("place", "job", "fault"),
+    [("job", 7, ""), ("job", None, ""), ("login", 7, "job_elsewhere"), ("ssh", 7, "job_elsewhere"),
+     ("gateway", None, "place_of_gateways"), ("agent_host", None, "")],
+)  # fmt: skip
+def test_a_place_is_one_that_a_collector_can_see(place: Place, job: int | None, fault: str) -> None:
+    at = NOW - timedelta(minutes=5)
+    assert find_session_fault(SessionPart("1-1", "agent", "codex", "ada", at, at, None, place, job), NOW) == fault
     assert fault in REMEDIES or not fault
