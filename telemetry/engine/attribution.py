@@ -94,10 +94,6 @@ class Submission(NamedTuple):
     session: Session
     at_s: int
 
-    def is_of(self, submit_s: int) -> bool:
-        """Say whether a job submitted then may have come from it."""
-        return self.at_s - CLOCK_SLACK_S <= submit_s <= self.at_s + OBSERVED_S
-
 
 class Receipt(NamedTuple):
     """A receipt on one cluster: whose agent's, and from when to when (UTC epoch seconds) jobs may be submitted with it.

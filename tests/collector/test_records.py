@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from portal.cli.collect.records import Source
-from tests.collector.test_run import ROOT, Portal, command, folder, portal, until, write_config
+from tests.collector.test_run import ROOT, Portal, command, until, write_config
 from tests.telemetry.engine.collector.records.sensors import FORMS, Trace, work
-
-__all__ = ["folder", "portal"]
 
 
 def dry_run(form: str, recorded: bytes, *more: str) -> tuple[list[dict[str, Any]], str, str]:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -45,26 +44,6 @@ class Portal:
         self.taken: list[tuple[dict[str, str], bytes]] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-
-@pytest.fixture
-def portal() -> Iterator[Portal]:
-    made = Portal()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that also an account without rights may use."""
-    path = Path(tempfile.mkdtemp(prefix="gatehouse-collect-"))
-    path.chmod(0o755)
-    spool = path / "spool"
-    spool.mkdir()
-    spool.chmod(0o777)
-    yield path
-    shutil.rmtree(path)
 
 
 def write_config(folder: Path, taker: Portal, **more: str) -> Path:

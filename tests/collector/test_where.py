@@ -35,14 +35,6 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="root alone becomes someb
 
 
 @pytest.fixture
-def portal() -> Iterator[Portal]:
-    made = Portal()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-
-
-@pytest.fixture
 def folder() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="gatehouse-where-"))
     path.chmod(0o777)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.capabilities import ROOT, pytest_collection_modifyitems
-from tests.support.sharing_out import APART, TOGETHER, unit_of
+from tests.support.sharing_out import ALONE, APART, TOGETHER, unit_of
 
 
 @pytest.mark.parametrize(
@@ -11,6 +11,8 @@ from tests.support.sharing_out import APART, TOGETHER, unit_of
     [
         ("tests/e2e/test_live_jobs.py::test_a[x]", "tests/e2e/test_live_jobs.py"),
         ("tests/run/test_run.py::Case::test_b", "tests/run/test_run.py"),
+        ("tests/collector/test_capture.py::test_d", ALONE),
+        ("tests/collector/test_run.py::test_e", ALONE),
         (f"{APART}::test_a_page[staff-/jobs/]", f"{APART} as staff"),
         (f"{APART}::test_a_page[pi-/lab/]", f"{APART} as others"),
         ("tests/core/test_clock.py::test_c", "tests/core/test_clock.py::test_c"),
@@ -20,7 +22,7 @@ def test_a_unit_stays_together(nodeid: str, unit: str) -> None:
     assert unit_of(nodeid) == unit
 
 
-@pytest.mark.parametrize("path", [*TOGETHER, APART])
+@pytest.mark.parametrize("path", [*TOGETHER, APART, ALONE])
 def test_what_is_named_is_there(path: str) -> None:
     assert (ROOT / path).exists()
 

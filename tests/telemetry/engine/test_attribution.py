@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telemetry.engine import attribution
-from telemetry.engine.attribution import Attribution, Matcher, Session, Submission, _judge
+from telemetry.engine.attribution import CLOCK_SLACK_S, OBSERVED_S, Attribution, Matcher, Session, Submission, _judge
 
 
 def session(
@@ -23,7 +23,8 @@ def attribute(
     sessions: list[Session], *, user: str, submit_s: int, submissions: Sequence[Submission] = ()
 ) -> Attribution:
     """Look at each session and submission, which `Matcher` does not."""
-    seen = [each for each in submissions if each.session.user == user and each.is_of(submit_s)]
+    near = [each for each in submissions if -CLOCK_SLACK_S <= submit_s - each.at_s <= OBSERVED_S]
+    seen = [each for each in near if each.session.user == user]
     return _judge([each for each in sessions if each.user == user and each.covers(submit_s)], seen)
 
 
