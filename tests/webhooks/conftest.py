@@ -38,7 +38,7 @@ class Registered:
     def tell(self, *names: str) -> list[int]:
         """Tell its owner news; return their positions."""
         tell(*names, topics=(f"user:{self.owner.pk}",))
-        return [row.seq or 0 for row in live.after(live.newest_seq() - len(names))]
+        return [row.seq or 0 for row in live.after(live.newest_seq() - len(names), limit=len(names))]
 
 
 def tell(*names: str, topics: tuple[str, ...]) -> None:

@@ -44,7 +44,9 @@ def test_what_is_no_address_is_refused(address):
     assert refused.value.code == "address_malformed"
 
 
-@pytest.mark.parametrize("entry", ["https://a.example.org", "*.org", "*", "a b", "http://a.example.org", "a:0", "a:70000"])
+@pytest.mark.parametrize(
+    "entry", ["https://a.example.org", "*.org", "*", "a b", "http://a.example.org", "a:0", "a:70000"]
+)
 def test_a_site_that_names_nonsense_is_told_so(entry):
     with pytest.raises(ValueError, match="GATEHOUSE_WEBHOOK_HOSTS"):
         hosts.read_allowed([entry])
