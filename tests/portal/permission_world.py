@@ -6,6 +6,7 @@ from memory import services as memory_services
 from portal.core import clock
 from portal.reports import contents
 from portal.reports.models import Report, digest_of
+from portal.webhooks.models import Delivery
 from principals.actors import SYSTEM_ACTOR
 from telemetry.models import IngestBatch, Job
 from telemetry.selectors import Period, Scope
@@ -14,6 +15,7 @@ from tests.conftest import Cast
 from tests.policies import worlds
 from tests.security.support import make_incident
 from tests.telemetry.logs import ingest, job_row, text
+from tests.webhooks.rows import make_webhook
 
 
 def _published_month(cast: Cast) -> str:
@@ -47,6 +49,14 @@ def _pk_of_that_job(cast: Cast) -> int:
     return Job.objects.get(raw_id=_job_of_the_agents_owner(cast)).pk
 
 
+def _webhook(cast: Cast) -> str:
+    return make_webhook(cast.pi).public_id
+
+
+def _dead_letter(cast: Cast) -> str:
+    return Delivery.objects.get_or_create(webhook=make_webhook(cast.pi), kind="resync", state="dead")[0].public_id
+
+
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
@@ -63,6 +73,8 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "published_month": _published_month,
     "figure": lambda cast: "by-day",
     "lesson": _lesson,
+    "webhook": _webhook,
+    "dead_letter": _dead_letter,
     "trial": lambda cast: worlds.make_trial(cast).public_id,
     "queued_extension": lambda cast: worlds.make_release(cast.colleague).pk,
     "admitted_extension": lambda cast: (

@@ -55,7 +55,7 @@ def test_a_site_that_names_nonsense_is_told_so(entry):
 @pytest.mark.parametrize(
     ("address", "here", "may"),
     [("10.1.2.3", False, True), ("192.0.2.7", False, True), ("127.0.0.1", False, False), ("::1", False, False),
-     ("169.254.169.254", False, False), ("fe80::1%eth0", False, False), ("0.0.0.0", False, False),
+     ("169.254.169.254", False, False), ("fe80::1%eth0", False, False), ("0.0.0.0", False, False),  # noqa: S104
      ("::ffff:127.0.0.1", False, False), ("224.0.0.1", False, False), ("127.0.0.1", True, True),
      ("10.1.2.3", True, False)],
 )  # fmt: skip

@@ -86,10 +86,21 @@ CRITERION: dict[str, tuple[str, ...]] = {
     "not_met": (CRITICAL, "Not met"),
     "not_known": (OFF, "Not known"),
 }
+WEBHOOK: dict[str, tuple[str, ...]] = {
+    "on": (GO, "On"),
+    "off": (OFF, "Off"),
+}
+DELIVERY: dict[str, tuple[str, ...]] = {
+    "delivered": (PLAIN, "Delivered"),
+    "open": (WAIT, "Waiting"),
+    "dropped": (OFF, "Dropped"),
+    "failed": (CAUTION, "Failed"),
+    "dead": (CRITICAL, "Dead letter"),
+}
 KINDS: dict[str, dict[str, tuple[str, ...]]] = {
     "job": JOB, "agent": AGENT, "severity": SEVERITY, "incident": INCIDENT,
     "ladder": LADDER, "extension": EXTENSION, "source": SOURCE, "report": REPORT,
-    "criterion": CRITERION,
+    "criterion": CRITERION, "webhook": WEBHOOK, "delivery": DELIVERY,
 }  # fmt: skip
 DOTS = {"dot": "dot", "diamond": "dot dot--caution", "square": "dot dot--critical"}
 
@@ -105,7 +116,7 @@ def look(kind: str, state: object) -> tuple[str, str, str]:
 
 @register.simple_tag
 def chip(kind: str, state: object, label: str = "") -> SafeString:
-    """Draw the chip of a state: kind job, agent, severity, incident, ladder, extension, source, report or criterion."""
+    """Draw the chip of a state; `KINDS` has the kinds."""
     style, word, shape = look(kind, state)
     return chip_html(style, label or word, shape)
 
