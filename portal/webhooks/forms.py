@@ -28,8 +28,10 @@ class WebhookForm(forms.Form):
         help_text="As kind:key, with commas between them: job:aster:1234 for one job.",
     )  # fmt: skip
 
-    def __init__(self, *args: Any, offered: list[tuple[str, str]], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, offered: list[tuple[str, str]], allowed: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if allowed:
+            self.fields["address"].help_text += f" The site allows: {allowed}."
         self.fields["topics"].choices = offered  # type: ignore[attr-defined]
 
     def wish(self) -> Wish:

@@ -1,5 +1,6 @@
 """What a person may choose from, what they see of their webhooks, and what operators measure."""
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Final
@@ -16,6 +17,7 @@ from principals.models import Agent, ClusterUser, Lab
 MOST_OFFERED: Final = 60
 SHOWN: Final = 20
 _AGE: Final = timedelta(days=1)
+_ASIDE: Final = re.compile(r" \(key: [^)]*\)| Agents do not hear it\.")  # of no use to whoever chooses for themselves
 
 
 def of_person(actor: Actor) -> WebhookQuerySet:
@@ -40,17 +42,17 @@ def dead_letters(webhook: Webhook) -> QuerySet[Delivery]:
 
 
 def offered_topics(actor: Actor) -> list[tuple[str, str]]:
-    """Return the topics that a person hears by default, each with words: its kind's, and whom it is about."""
+    """Return the topics that a person hears by default, each with words: whom it is about, and what it tells."""
     topics = kernel_topics.default_topics(actor)[:MOST_OFFERED]
     kinds = {kind.name: kind.describe for kind in kernel_topics.kinds()}
-    names = _names_of(topics)
+    names = _names_of(topics) | {f"{kind}:{actor.ref.id}": "You" for kind in ("user", "user-incidents")}
     return [(topic, _words(topic, kinds, names)) for topic in topics]
 
 
 def _words(topic: str, kinds: dict[str, str], names: dict[str, str]) -> str:
     kind = topic.partition(":")[0]
-    about = f"{names[topic]}. " if topic in names else ""
-    return f"{topic}\n{about}{kinds[kind].replace(' (key: its id)', '').replace(' (key: their id)', '')}"
+    told = _ASIDE.sub("", kinds[kind]).strip(" .")
+    return f"{names[topic]}: {told[:1].lower()}{told[1:]}\n{topic}" if topic in names else f"{told}\n{topic}"
 
 
 def _names_of(topics: Sequence[str]) -> dict[str, str]:

@@ -44,6 +44,8 @@ def register_webhook(*, actor: Actor, wish: Wish) -> Keyed:
     user = rights.require_person(actor)
     rights.require_site()
     checked = _checked(actor, wish)
+    while live.number_committed():  # what happened before has its position before
+        pass
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if Webhook.objects.filter(owner=user).count() >= MOST:

@@ -77,10 +77,10 @@ def new_webhook(request: PageRequest) -> HttpResponseBase:
     offered = selectors.offered_topics(request.actor)
     if request.method != "POST":
         initial = {"topics": [topic for topic, _ in offered if topic.startswith("user")]}
-        return _show_form(request, WebhookForm(initial=initial, offered=offered))
+        return _show_form(request, WebhookForm(initial=initial, offered=offered, allowed=_allowed()))
     if once.is_repeated(request):
         return _show_no_more(request)
-    form = WebhookForm(request.POST, offered=offered)
+    form = WebhookForm(request.POST, offered=offered, allowed=_allowed())
     if form.is_valid():
         try:
             return _show_key(request, services.register_webhook(actor=request.actor, wish=form.wish()))
@@ -96,8 +96,10 @@ def change(request: PageRequest, webhook: str) -> HttpResponseBase:
     found = _find(request, webhook)
     offered = selectors.offered_topics(request.actor)
     if request.method != "POST":
-        return _show_form(request, WebhookForm(initial=initial_of(found, offered), offered=offered), found)
-    form = WebhookForm(request.POST, offered=offered)
+        return _show_form(
+            request, WebhookForm(initial=initial_of(found, offered), offered=offered, allowed=_allowed()), found
+        )
+    form = WebhookForm(request.POST, offered=offered, allowed=_allowed())
     if form.is_valid():
         try:
             services.change_webhook(actor=request.actor, webhook=found, wish=form.wish())

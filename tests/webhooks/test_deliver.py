@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from standardwebhooks.webhooks import Webhook as Verifier
 from standardwebhooks.webhooks import WebhookVerificationError
 
@@ -64,6 +65,14 @@ def test_nothing_of_others_is_in_it(cast, webhook, receiver):
     (got,) = receiver.got
     (event,) = got.json["data"]["events"]
     assert (event["name"], event["topics"]) == ("both", [f"user:{cast.pi.pk}"])
+
+
+def test_what_happened_before_it_was_made_is_not_sent(cast, receiver):
+    with transaction.atomic():  # and nobody gave it its position yet
+        live.announce([live.News("before", (f"user:{cast.pi.pk}",))])
+    register(cast.pi, receiver.address).tell("after")
+    deliver()
+    assert [event["name"] for got in receiver.got for event in got.json["data"]["events"]] == ["after"]
 
 
 def test_a_stream_of_others_moves_the_cursor_in_strides(cast, webhook, receiver, monkeypatch):

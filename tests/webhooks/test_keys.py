@@ -14,7 +14,7 @@ from tests import factories
 from tests.webhooks.conftest import deliver, register
 from tests.webhooks.receivers import Received
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 
 
 def _proves(key: str, got: Received) -> bool:

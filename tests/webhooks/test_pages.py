@@ -11,7 +11,7 @@ from tests.conftest import sign_in
 from tests.webhooks.conftest import Registered, deliver
 from tests.webhooks.rows import make_webhook
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 
 
 def _make(client: Client, address: str, *topics: str, name: str = "ops", **more: str):
