@@ -23,6 +23,7 @@ from portal.webhooks.posting import Answer
 MAX_EVENTS: Final = 100
 MAX_BYTES: Final = 256 * 1024  # of a body with more than one event
 LEASE: Final = timedelta(seconds=20)  # an attempt takes five
+POSTPONED: Final = timedelta(minutes=1)
 SLOW_S: Final = 1.0
 # A cursor that found nothing is moved this far at once: a write for every look would cost more than looking again.
 STRIDE: Final = 500
@@ -108,6 +109,11 @@ def turn_into_resync(delivery: Delivery) -> None:
     kind = Delivery.Kind.RESYNC
     Delivery.objects.filter(pk=delivery.pk, state=_OPEN).update(kind=kind, first=F("last"), events=0)
     delivery.kind, delivery.first, delivery.events = kind, delivery.last, 0
+
+
+def postpone(delivery: Delivery) -> None:
+    """Leave a delivery that could not be made for a while."""
+    Delivery.objects.filter(pk=delivery.pk, state=_OPEN).update(next_at=clock.now() + POSTPONED)
 
 
 def claim(delivery: Delivery) -> datetime | None:

@@ -91,7 +91,7 @@ class Courier:
         for slow in (False, True):
             for delivery in batches.due(slow=slow, limit=4 * PLACES, but=busy):
                 if self._has_place(delivery.webhook):
-                    self._send(delivery)
+                    self._try_to_send(delivery)
 
     def _has_place(self, webhook: Webhook) -> bool:
         """Say whether a webhook may be served now: one attempt at a time each, slow ones in their half."""
@@ -99,6 +99,14 @@ class Courier:
         if len(flights) >= PLACES or any(flight.webhook_id == webhook.pk for flight in flights):
             return False
         return not webhook.is_slow or sum(flight.is_slow for flight in flights) < SLOW_PLACES
+
+    def _try_to_send(self, delivery: Delivery) -> None:
+        """Send one; an error of ours in one webhook is nothing to the others."""
+        try:
+            self._send(delivery)
+        except Exception:
+            log.exception("webhook_not_sent", webhook=delivery.webhook.public_id)
+            batches.postpone(delivery)
 
     def _send(self, delivery: Delivery) -> None:
         webhook = delivery.webhook

@@ -1,6 +1,7 @@
 """Deliveries over real sockets: in order, at least once, signed, and nobody slow holds up others."""
 
 import json
+import threading
 import time
 from contextlib import ExitStack
 from datetime import timedelta
@@ -248,6 +249,51 @@ def test_slow_receivers_hold_up_nobody(cast, settings, monkeypatch):
     assert Delivery.objects.filter(state="delivered", webhook=quick.row).count() == 3
     assert Delivery.objects.filter(words="No answer within 2 s.").count() == 12
     assert sum(len(each.got) for each in hung) == 12
+
+
+def test_an_attempt_that_never_comes_back_is_given_up(webhook, receiver, monkeypatch):
+    back = threading.Event()
+    monkeypatch.setattr(courier, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(posting, "post", lambda *args: back.wait(20) and posting.Answer(200, "late"))
+    webhook.tell("a")
+    began = time.monotonic()
+    assert deliver() == 1 and time.monotonic() - began < 5
+    row = Delivery.objects.get()
+    assert (row.state, row.attempts, row.words, row.leased_until) == ("open", 1, "No answer in time.", None)
+    back.set()
+
+
+def test_a_process_that_is_to_end_waits_for_nobody(webhook, receiver, monkeypatch):
+    asked = threading.Event()
+    receiver.answer = lambda nth: asked.set() or time.sleep(4) or (200, {})
+    monkeypatch.setattr(courier.stopping, "asked", asked.is_set)
+    webhook.tell("a")
+    began = time.monotonic()
+    deliver()
+    assert time.monotonic() - began < 3
+    with clock.at(clock.now() + batches.LEASE + timedelta(seconds=1)):
+        monkeypatch.undo()
+        receiver.answer = lambda nth: (200, {})
+        deliver()
+    assert receiver.got[0].id == receiver.got[1].id and Delivery.objects.get().state == "delivered"
+
+
+def test_an_error_of_ours_in_one_is_nothing_to_the_others(cast, webhook, receiver, monkeypatch):
+    other = register(cast.manager, receiver.address)
+    for each in (webhook, other):
+        each.tell("a")
+    real = batches.body_of
+
+    def fail(delivery, topics):
+        if delivery.webhook_id == webhook.row.pk:
+            raise RuntimeError("planted")
+        return real(delivery, topics)
+
+    monkeypatch.setattr(batches, "body_of", fail)
+    deliver()
+    assert [got.headers["gatehouse-webhook"] for got in receiver.got] == [other.row.public_id]
+    row = Delivery.objects.get(webhook=webhook.row)
+    assert (row.state, row.attempts) == ("open", 0) and row.next_at > clock.now()
 
 
 def test_no_host_no_sending(webhook, receiver, settings):

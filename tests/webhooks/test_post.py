@@ -1,10 +1,14 @@
 """One attempt against receivers of every kind, over real sockets."""
 
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -116,6 +120,54 @@ def test_plain_text_where_tls_should_be():
     with raw(b"HTTP/1.1 200 OK\r\n\r\n") as place:
         answer = _post(Place("localhost", place.port, "/", is_tls=True))
     assert answer.words == "No TLS connection could be made."
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory) -> tuple[Path, Path]:
+    """A certificate for localhost that signs itself, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("tls")
+    made, key = folder / "made.pem", folder / "key.pem"
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", key, "-out", made]
+    subprocess.run([*command, *subject], check=True, capture_output=True)
+    return made, key
+
+
+@contextmanager
+def secured(certificate: tuple[Path, Path]) -> Iterator[int]:
+    """A receiver that speaks TLS; gives its port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            try:
+                with context.wrap_socket(connection, server_side=True) as spoken:
+                    spoken.recv(65536)
+                    spoken.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            except OSError:
+                connection.close()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join(10)
+
+
+def test_a_certificate_that_nobody_vouches_for_is_not_accepted(certificate):
+    with secured(certificate) as port:
+        assert _post(Place("localhost", port, "/", is_tls=True)).words == "Its certificate was not accepted."
+
+
+@pytest.mark.parametrize(("host", "words"), [("localhost", "Taken, status 200."),
+                                             ("127.0.0.1", "Its certificate was not accepted.")])  # fmt: skip
+def test_a_certificate_counts_for_its_name_alone(certificate, monkeypatch, host, words):
+    monkeypatch.setattr(posting, "_tls", lambda: ssl.create_default_context(cafile=str(certificate[0])))
+    with secured(certificate) as port:
+        assert _post(Place(host, port, "/", is_tls=True)).words == words
 
 
 def test_a_public_name_that_leads_here_is_not_connected_to(monkeypatch):
