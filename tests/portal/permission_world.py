@@ -1,6 +1,7 @@
 """Objects that the paths of the permission table name; each is made when a path asks for it."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from memory import services as memory_services
 from portal.core import clock
@@ -8,6 +9,7 @@ from portal.reports import contents
 from portal.reports.models import Report, digest_of
 from portal.webhooks.models import Delivery
 from principals.actors import SYSTEM_ACTOR
+from principals.models import KillSwitch
 from telemetry.models import IngestBatch, Job
 from telemetry.selectors import Period, Scope
 from tests import factories
@@ -57,12 +59,20 @@ def _dead_letter(cast: Cast) -> str:
     return Delivery.objects.get_or_create(webhook=make_webhook(cast.pi), kind="resync", state="dead")[0].public_id
 
 
+def _asked_by_infosec(cast: Cast) -> int:
+    return KillSwitch.objects.create(
+        target_kind="all", target_label="Every agent", reason="A test.", until=clock.now() + timedelta(hours=1),
+        state="asked", asked_by=cast.infosec,
+    ).pk  # fmt: skip
+
+
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
     "lab": lambda cast: cast.lab.name,
     "table": lambda cast: "days",
     "kind": lambda cast: "csv",
+    "switch": _asked_by_infosec,
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
