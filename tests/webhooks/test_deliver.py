@@ -13,8 +13,9 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from portal.core import clock, leases, live
 from portal.core.models import LiveEvent
-from portal.webhooks import batches, courier, hosts, pace, posting, services
+from portal.webhooks import batches, courier, hosts, pace, posting, services, tasks
 from portal.webhooks.models import Delivery, Webhook
+from portal.webhooks.selectors import metrics
 from tests import factories
 from tests.webhooks.conftest import deliver, register, tell
 from tests.webhooks.receivers import Receiver, receiving
@@ -313,3 +314,31 @@ def test_the_body_is_json_without_spaces(webhook, receiver):
     webhook.tell("a")
     deliver()
     assert json.dumps(receiver.got[0].json, separators=(",", ":")).encode() == receiver.got[0].body
+
+
+def test_what_is_over_is_kept_as_long_as_events(webhook, receiver):
+    receiver.answer = lambda nth: (200 if nth == 1 else 500, {})
+    webhook.tell("a")
+    deliver()
+    webhook.tell("b")
+    deliver()
+    assert batches.prune() == 0
+    with clock.at(clock.now() + timedelta(days=8)):
+        assert batches.prune() == 1
+    assert Delivery.objects.get().state == "open"  # work is never pruned
+
+
+def test_operators_see_how_many_wait_and_nothing_of_whose(webhook, receiver):
+    receiver.answer = lambda nth: (500, {})
+    webhook.tell("a")
+    deliver()
+    found = {(sample.name, *sample.labels.values()): sample.value for family in metrics() for sample in family.samples}
+    assert found["gatehouse_webhooks", "on"] == 1 and found["gatehouse_webhook_deliveries", "open"] == 1
+    assert all(len(key) == 2 for key in found)
+
+
+def test_the_beat_delivers(webhook, receiver, settings):
+    assert settings.CELERY_BEAT_SCHEDULE["deliver-webhooks"]["task"] == tasks.deliver.name
+    assert settings.CELERY_BEAT_SCHEDULE["prune-webhooks"]["task"] == tasks.prune.name
+    webhook.tell("a")
+    assert tasks.deliver() == 1
