@@ -10,16 +10,13 @@ from standardwebhooks.webhooks import Webhook as Verifier
 from tests.support import demo
 from tests.webhooks.receivers import Receiver, receiving
 
-pytestmark = [pytest.mark.outside, pytest.mark.one_database]
+pytestmark = [pytest.mark.outside, pytest.mark.one_database, pytest.mark.soak]  # its leases have to lapse
 EVENTS = 350
-_REGISTER = (
+_REGISTER_AND_TELL = (
     "from tests import factories; from tests.webhooks.conftest import register; "
-    "print(register(factories.make_user('pi'), '{address}').key)"
-)
-_TELL = (
-    "from tests.webhooks.conftest import tell; from principals.models import User; "
-    "pk = User.objects.get(username='pi').pk; "
-    f"tell(*(f'e{{n}}' for n in range({EVENTS})), topics=(f'user:{{pk}}',))"
+    "made = register(factories.make_user('pi'), '{address}'); "
+    f"made.tell(*(f'e{{{{n}}}}' for n in range({EVENTS}))); "
+    "print(made.key)"
 )
 
 
@@ -35,9 +32,8 @@ def test_nothing_is_lost_and_doubles_have_one_id(tmp_path):
     demo.empty_folder(data)
     with receiving(Receiver(answer)) as receiver:
         given = {"DEMO": "0", "GATEHOUSE_WEBHOOK_HOSTS": f"http://127.0.0.1:{receiver.port}"}
-        register = _REGISTER.format(address=receiver.address)
-        key = demo.manage(data, "shell", "--no-imports", "-c", register, **given).stdout.split()[-1]
-        demo.manage(data, "shell", "--no-imports", "-c", _TELL, **given)
+        script = _REGISTER_AND_TELL.format(address=receiver.address)
+        key = demo.manage(data, "shell", "--no-imports", "-c", script, **given).stdout.split()[-1]
         with demo.portal(data, **given) as portal:
             portal.wait_for(portal.ready_line)
             portal.wait_until(is_held.is_set, "the second request")
