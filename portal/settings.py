@@ -14,6 +14,7 @@ from environ import FileAwareEnv
 from portal.core import csp, logs
 from portal.core.data_folder import prepare_data_folder
 from portal.core.secret_files import read_or_make_secret
+from portal.webhooks import hosts as webhook_hosts
 from security.engine.redact import redact
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -72,6 +73,7 @@ INSTALLED_APPS = [
     "policies",
     "memory",
     "portal.reports",
+    "portal.webhooks",
     "portal",
 ]
 MIDDLEWARE = [
@@ -210,6 +212,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
         "schedule": crontab(minute="10", hour="4", day_of_week="1"),
     },
     "sweep-drafts": {"task": "portal.reports.tasks.sweep_drafts", "schedule": 30.0},
+    "deliver-webhooks": {"task": "portal.webhooks.tasks.deliver", "schedule": 2.0},
+    "prune-webhooks": {"task": "portal.webhooks.tasks.prune", "schedule": crontab(minute="47")},
     "prune-ingest": {"task": "telemetry.tasks.prune_ingest", "schedule": crontab(hour="3", minute="29")},
     "prune-lookups": {"task": "memory.tasks.prune_lookups", "schedule": crontab(hour="3", minute="41")},
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
@@ -265,6 +269,11 @@ PRICE_GPU_HOUR: float = env.float("GATEHOUSE_PRICE_GPU_HOUR", default=0.35)
 OTLP: str = env.str("GATEHOUSE_OTLP", default="off")
 if OTLP not in {"off", "ask", "on"}:
     raise ValueError(f"GATEHOUSE_OTLP is {OTLP!r}; it must be 'off', 'ask' or 'on'.")
+
+# --- webhooks: where they may go; empty: nowhere ------------------------------------------------------------
+WEBHOOK_HOSTS: tuple[webhook_hosts.Allowed, ...] = webhook_hosts.read_allowed(
+    env.list("GATEHOUSE_WEBHOOK_HOSTS", default=[])
+)
 
 # --- what the facility agreed to, which the report holds its figures against; empty: nothing --------------
 POLLS_PER_JOB_LIMIT: float | None = env.float("GATEHOUSE_POLLS_PER_JOB_LIMIT", default=None)

@@ -239,6 +239,7 @@ class Shell:
             "health": "ingest-health",
             "sign_in": "sign-in",
             "sign_out": "sign-out",
+            "webhooks": "webhooks",
         }
         urls = {key: url_or_none(name) for key, name in names.items()}
         if role_of(self.user) not in INGEST_LOOKERS:

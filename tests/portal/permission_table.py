@@ -119,6 +119,24 @@ PAGES: list[Row] = [
     Row("POST", "/reports/{cluster}/{published_month}/withdraw/", 403, {"nobody": 302, "staff": 422}),
     Row("GET", "/", 302),  # to where the day of each begins; nobody's begins at the sign-in page
     signed_in("GET", "/search/?q=okafor"),
+    signed_in("GET", "/webhooks/"),
+    signed_in("GET", "/webhooks/new/"),
+    Row("POST", "/webhooks/new/", 422, {"nobody": 302, "auditor": 403}),
+    # A webhook is its owner's alone, the PI's here; not even staff see another's. The site of the tests allows no host.
+    *(
+        Row(method, f"/webhooks/{{webhook}}/{path}", 404, {"nobody": 302, "pi": pi} | writes)
+        for method, writes, path, pi in (
+            ("GET", {}, "", 200),
+            ("GET", {}, "change/", 200),
+            ("POST", {"auditor": 403}, "change/", 422),
+            ("POST", {"auditor": 403}, "switch/", 422),
+            ("POST", {"auditor": 403}, "test/", 409),
+            ("POST", {"auditor": 403}, "roll/", 200),
+            ("POST", {"auditor": 403}, "delete/", 302),
+            ("POST", {"auditor": 403}, "dead/{dead_letter}/again/", 302),
+            ("POST", {"auditor": 403}, "dead/{dead_letter}/drop/", 302),
+        )
+    ),
     signed_in("GET", "/jobs/live/"),
     signed_in("GET", "/jobs/"),
     signed_in("GET", "/jobs/{job_pk}/", outsider=404),
