@@ -124,11 +124,3 @@ class Listeners:
             hearing |= self._by_topic.get(topic, set())
         for listener in hearing:
             listener.offer(event)
-
-    def of_viewer(self, viewer: Viewer) -> list[Listener]:
-        """Return the listeners of one viewer."""
-        return [listener for listener in self._all if listener.viewer.key == viewer.key]
-
-    def viewers(self) -> dict[str, Viewer]:
-        """Return each distinct viewer by its key."""
-        return {listener.viewer.key: listener.viewer for listener in self._all}
