@@ -35,6 +35,7 @@ LAB_SIZE, BIG_SIZE, STALLED = 20, 500, 50
 GOAL_P99_MS = 1000
 CLOSED_WITHIN_S = 5.0
 OPEN_PATIENCE_S = 600.0
+STOPPED_S = 17.0  # whoever answers no ping for twenty is closed
 SETTLE_S = 3.0  # after the last write
 SLURM_COMMANDS = ("sacct", "sacctmgr", "scontrol", "sdiag", "sinfo", "squeue", "sbatch", "scancel")
 VARIANTS = ("labs of 20", "one lab of 500", "50 stop reading", "bare tail")
@@ -210,7 +211,7 @@ def _load(
         client.send_signal(signal.SIGUSR1)
     assert writer.stdout is not None
     if stops:
-        time.sleep(min(30.0, options.seconds / 2))  # less than the pings' patience of forty seconds
+        time.sleep(min(STOPPED_S, options.seconds / 2))
         client.send_signal(signal.SIGUSR2)
     written = json.loads(writer.stdout.read().splitlines()[-1])
     if writer.wait():
@@ -238,7 +239,8 @@ def _load(
     if stops:
         result |= {"stopped_reading": STALLED, "got_resync": len(left["resyncs"])}
         result["goal_met"] = result["goal_met"] and len(left["resyncs"]) == STALLED
-    result["closed_otherwise"] = sum(code != 4401 for _, code in left["closed"].values())
+    ended = {int(number) for number, (_, code) in left["closed"].items() if code != 4401}
+    result["closed_otherwise"] = len(ended - {int(number) for number in left["resyncs"]})
     return result
 
 

@@ -168,6 +168,8 @@ class Crowd:
             message = json.loads(data[start:end])
             if message["type"] == "resync":
                 subscriber.resyncs += 1
+                if subscriber.stops_reading:  # it has what it is here for; to go on would be another load
+                    subscriber.socket.shutdown(socket.SHUT_RDWR)
             elif message["type"] == "closed":
                 subscriber.closed_at, subscriber.closed_with = now, message["code"]
         elif kind & 15 == PING:
