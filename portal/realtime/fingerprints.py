@@ -8,9 +8,10 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from django.contrib.sessions.models import Session
+from django.db.models import Exists, OuterRef
 
 from portal.core import clock
-from principals import permissions
+from principals import permissions, selectors
 from principals.actors import Actor
 from principals.engine import networks
 from principals.models import Agent, AgentToken, Hold, LabMembership, ServiceToken, User
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from portal.realtime.viewers import Viewer
 
 READS_LAB = "lab:read"
-Subject = tuple[str, int]
 
 
 def of_actor(actor: Actor) -> Hashable:
@@ -90,22 +90,18 @@ def _agent_tokens(keys: set[str]) -> dict[str, tuple[Hashable, list[str]]]:
     """Return of each token that works its standing and the address ranges it may come from."""
     now = clock.now()
     working = AgentToken.objects.filter(
-        key__in=keys, revoked_at=None, expires__gt=now, agent__status=Agent.Status.ACTIVE, agent__expires__gt=now,
-        agent__owner__is_active=True,
+        ~selectors.is_held("agent__"), key__in=keys, revoked_at=None, expires__gt=now,
+        agent__status=Agent.Status.ACTIVE, agent__expires__gt=now, agent__owner__is_active=True,
     )  # fmt: skip
     rows = list(working.values_list("key", "agent_id", "agent__owner_id", "agent__lab_id", "scopes", "networks"))
-    if not rows:
-        return {}
     owners = {row[2] for row in rows}
     places = LabMembership.objects.filter(user_id__in=owners).values_list("user_id", "lab_id", "role")
-    roles = {(user_id, lab_id): role for user_id, lab_id, role in places}
+    roles = {(user_id, lab_id): role for user_id, lab_id, role in places} if owners else {}
     granted = permissions.labs_granted_to(owners) if any(READS_LAB in row[4] for row in rows) else {}
-    named = {row[0]: (("agent", row[1]), ("user", row[2]), ("lab", row[3])) for row in rows}
-    held = _held({subject for subjects in named.values() for subject in subjects})
     standings: dict[str, tuple[Hashable, list[str]]] = {}
     for key, agent_id, owner_id, lab_id, scopes, ranges in rows:
         role = roles.get((owner_id, lab_id))
-        if role is None or not held.isdisjoint(named[key]):
+        if role is None:
             continue
         looks = role in permissions.MANAGING_ROLES or lab_id in granted.get(owner_id, ())
         lends = READS_LAB in scopes and looks  # as permissions.actor_for_agent
@@ -114,21 +110,11 @@ def _agent_tokens(keys: set[str]) -> dict[str, tuple[Hashable, list[str]]]:
 
 
 def _service_tokens(keys: set[str]) -> dict[str, tuple[Hashable, list[str]]]:
+    held = Exists(Hold.objects.in_force().filter(subject_kind="service", subject_id=OuterRef("service_id")))
     working = ServiceToken.objects.filter(
-        key__in=keys, revoked_at=None, expires__gt=clock.now(), service__is_active=True
+        ~held, key__in=keys, revoked_at=None, expires__gt=clock.now(), service__is_active=True
     )  # fmt: skip
-    rows = list(working.values_list("key", "service_id", "scopes", "networks"))
-    held = _held({("service", row[1]) for row in rows})
     return {
         key: (("service", service_id, frozenset(scopes)), ranges)
-        for key, service_id, scopes, ranges in rows
-        if ("service", service_id) not in held
+        for key, service_id, scopes, ranges in working.values_list("key", "service_id", "scopes", "networks")
     }
-
-
-def _held(subjects: set[Subject]) -> set[Subject]:
-    if not subjects:
-        return set()
-    ids = {subject_id for _, subject_id in subjects}
-    in_force = Hold.objects.in_force().filter(subject_id__in=ids)
-    return subjects.intersection(in_force.values_list("subject_kind", "subject_id"))

@@ -165,16 +165,18 @@ class Crowd:
                 self.what.append(int(job) * 4 + KINDS[name])
                 self.when.append(now)
                 return
-            message = json.loads(data[start:end])
-            if message["type"] == "resync":
-                subscriber.resyncs += 1
-                if subscriber.stops_reading:  # it has what it is here for; to go on would be another load
-                    subscriber.socket.shutdown(socket.SHUT_RDWR)
-            elif message["type"] == "closed":
-                subscriber.closed_at, subscriber.closed_with = now, message["code"]
+            self._note(subscriber, json.loads(data[start:end]), now)
         elif kind & 15 == PING:
             payload = data[start:end]
             subscriber.socket.send(bytes([0x80 | PONG, 0x80 | len(payload)]) + MASK + payload)
+
+    def _note(self, subscriber: Subscriber, message: dict[str, Any], now: float) -> None:
+        if message["type"] == "closed":
+            subscriber.closed_at, subscriber.closed_with = now, message["code"]
+        elif message["type"] == "resync":
+            subscriber.resyncs += 1
+            if subscriber.stops_reading:  # it has what it is here for; to go on would be another load
+                subscriber.socket.shutdown(socket.SHUT_RDWR)
 
     def leave(self, folder: Path) -> None:
         """Write what was heard where the main process finds it."""
