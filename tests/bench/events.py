@@ -149,6 +149,8 @@ def _run(made: Bench, variant: str) -> dict[str, Any]:
     application = "tests.bench.events_bare" if variant == VARIANTS[3] else "portal.asgi"
     made.environment["BENCH_SUBSCRIBERS"] = str(folder / "subscribers")
     command = f"-m uvicorn {application}:application --lifespan off --no-proxy-headers"
+    if not made.options.deflate:
+        command += " --ws-per-message-deflate false"
     command += f" --log-level warning --port {port}"
     server = made.child(command, *options.server.split())
     started = [server]
