@@ -32,7 +32,12 @@ _NAMES: Final = {
 }  # fmt: skip
 NOT_WATCHED: Final = "not watched"
 FEW: Final = f"Rows about fewer than {MIN_PEOPLE} people are left empty, and one more where subtraction would tell."
+NO_BOUND: Final = (
+    f"Agents’ submissions of no place are not told, nor what they could be had from: fewer than {MIN_PEOPLE} people "
+    "made them, or those of an empty row."
+)
 BLIND: Final = "What agents do where nothing watches is in no number here."
+_NO_PLACE: Final = ""  # of submissions in no session that is known
 _AGENT, _UNKNOWN = Actor.AGENT.value, Actor.UNKNOWN.value
 
 Values = tuple[int | float | None, ...]
@@ -49,9 +54,13 @@ def _off_login(rows: Sequence[Row], found: Places, of: Callable[[PlaceLoad], int
 def _by_place(
     found: Places, columns: Sequence[Column], people_of: Callable[[PlaceLoad], set[int]],
     values: Callable[[PlaceLoad], Values], is_told: Callable[[PlaceLoad], bool], query: bool = False,
+    hidden: set[str] | None = None,
 ) -> tuple[list[Row], str]:  # fmt: skip
-    """Return a row for each place, login nodes first, and what is said of those that are empty."""
-    hidden = _hidden([Group(load.place, people_of(load)) for load in found.loads.values() if people_of(load)])
+    """Return a row for each place, login nodes first, and what is said of those that are empty.
+
+    `hidden`: the places whose rows are, where the rows alone do not decide that.
+    """
+    hidden = _hidden(_groups(found, people_of)) if hidden is None else hidden
     rows = []
     for place, label in LABELS.items():
         load = found.loads[place]
@@ -64,6 +73,10 @@ def _by_place(
             )
         )  # fmt: skip
     return rows, " ".join([*_blind(found), *([FEW] if hidden else [])])
+
+
+def _groups(found: Places, people_of: Callable[[PlaceLoad], set[int]]) -> list[Group]:
+    return [Group(load.place, people_of(load)) for load in found.loads.values() if people_of(load)]
 
 
 def _hidden(groups: Sequence[Group]) -> set[str]:
@@ -138,19 +151,25 @@ def _submissions(readings: Readings) -> Measured:
     agents, nobody, placeless = found.submissions, found.unattributed, found.placeless
     if not agents:
         return _nothing(columns)
+    groups = _groups(found, lambda load: load.submitters)
+    hidden = _hidden([*groups, Group(_NO_PLACE, found.placeless_submitters)] if placeless else groups)
+    bounded = _NO_PLACE not in hidden  # else the difference of the bounds would tell what no place has
     rows, note = _by_place(
         found, columns, lambda load: load.submitters,
         lambda load: (
             load.submissions, ratio(load.submissions, agents), ratio(load.submissions, agents + nobody),
-            ratio(load.submissions + placeless + nobody, agents + nobody), len(load.submitters),
+            ratio(load.submissions + placeless + nobody, agents + nobody) if bounded else None, len(load.submitters),
         ),
-        lambda load: load.is_watched, query=True,
+        lambda load: load.is_watched, query=True, hidden=hidden,
     )  # fmt: skip
+    unknown = ratio(nobody, found.submitted)
+    if not bounded:  # as would the share off login nodes: it is of those that have a place
+        return Measured(None, columns, tuple(rows), unknown, note=f"{note} {NO_BOUND}".strip())
     if placeless:
         share = ratio(placeless, agents)
         note = f"{note} {share:.1%} are agents’ by receipt or label alone, in no known session: they are of no place."
     value = _off_login(rows, found, lambda load: load.submissions)
-    return Measured(value, columns, tuple(rows), ratio(nobody, found.submitted), note.strip())
+    return Measured(value, columns, tuple(rows), unknown, note.strip())
 
 
 def _bias(readings: Readings) -> Measured:
