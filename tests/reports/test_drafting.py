@@ -191,6 +191,7 @@ def test_a_version_says_when_the_data_have_changed_since(cast: Cast, staff: Any)
     assert words not in sign_in(cast.pi).get("/reports/aster/2026-07/").content
 
 
+@pytest.mark.usefixtures("few_are_shown")
 def test_what_is_stored_is_what_the_jobs_say_when_all_is_computed_anew() -> None:
     facility = make_facility()
     cluster, user = facility.cluster, facility.users[0]

@@ -15,7 +15,7 @@ from tests.telemetry.facility import make_facility
 from tests.telemetry.job_rows import mark
 from tests.telemetry.logs import job_row, text
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("few_are_shown")]
 
 
 def figure(columns, rows):
