@@ -20,6 +20,8 @@ _SAME: Final = ("unit", "definition", "population")
 def compare(content: Json, before: "Report | None", period: "Period", *, sharing: "Period | None" = None) -> Json:
     """Put what the report of the period before says beside every number of a content, or why there is no such.
 
+    `before` is the published one, for what may be published; a draft for those alone who work on both.
+
     `sharing`: a published report that shows some of the days before. From sums of both single days could be had.
     """
     previous = period.previous()
@@ -28,7 +30,7 @@ def compare(content: Json, before: "Report | None", period: "Period", *, sharing
             "before": {"why": "The period goes on: a part of it is not compared with the whole one before."}
         }
     if before is None:
-        return content | {"before": {"why": f"There is no report of {previous.title} to compare with."}}
+        return content | {"before": {"why": f"No report of {previous.title} is published to compare with."}}
     if before.built < before.ends:
         return content | {"before": {"why": f"The report of {previous.title} was made before that was over."}}
     if sharing is not None:

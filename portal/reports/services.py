@@ -53,7 +53,8 @@ def build_draft(*, actor: Actor, cluster: Cluster, period: Period) -> Report:
 def approve(*, actor: Actor, report: Report, digest: str) -> Report:
     """Approve the draft whose content has that digest. A person does: who drafted it may.
 
-    Errors: `NotAllowed`, Conflict `not_a_draft`, `report_changed`, `period_not_over`, `drafted_early`.
+    Errors: `NotAllowed`, Conflict `not_a_draft`, `report_changed`, `period_not_over`, `drafted_early`,
+    `compared_with_draft`.
     """
     permissions.require(actor, "facility.run")
     if not actor.is_person:
@@ -63,6 +64,7 @@ def approve(*, actor: Actor, report: Report, digest: str) -> Report:
         if now.state != Report.State.DRAFT:
             raise Conflict("This version is not a draft.", code="not_a_draft", remedy="Open the period again.")
         _require_whole(now)
+        _require_published_before(now)
         draft = Report.objects.filter(pk=report.pk, state=Report.State.DRAFT, digest=digest)
         draft.update(state=Report.State.APPROVED, approved=clock.now(), approved_by=actor.ref.label)
         report.refresh_from_db()
@@ -74,14 +76,15 @@ def publish(*, actor: Actor, report: Report, digest: str) -> Report:
     """Publish the approved version whose content has that digest; a version published before is superseded.
 
     Errors: Conflict `not_approved`, `not_a_draft`, `report_changed` (it was rebuilt since it was read),
-    `report_altered`, `periods_overlap`: from two sums that differ by a day, what fewer than five people did that day
-    could be had.
+    `report_altered`, `compared_with_draft`, `periods_overlap`: from two sums that differ by a day, what fewer than five
+    people did that day could be had.
     """
     permissions.require(actor, "facility.run")
     with transaction.atomic():
         now = _open_version(report, digest)
         if now.state != Report.State.APPROVED:
             raise Conflict("This version is not approved.", code="not_approved", remedy="Approve it first.")
+        _require_published_before(now)
         _require_alone(now)
         versions = _versions(now.cluster, now.period)
         versions.filter(state=Report.State.PUBLISHED).update(state=Report.State.SUPERSEDED)
@@ -102,6 +105,24 @@ def supersede(*, actor: Actor, report: Report, reason: str) -> Report:
         report.refresh_from_db()
         _record(actor, report, "report.supersede", reason)
     return report
+
+
+def with_draft_before(report: Report) -> dict[str, Any]:
+    """Return an open version's content beside the draft of the period before, where nothing is published of that.
+
+    For those who work on both: a draft's numbers are not published by what is counted from them, so neither what is
+    stored nor its digest knows of this.
+    """
+    content: dict[str, Any] = report.content
+    if not report.is_open or "period" in content.get("before", {}):
+        return content
+    previous = report.period.previous()
+    draft = _versions(report.cluster, previous).filter(state__in=OPEN).first()
+    if draft is None:
+        return content
+    return changes.compare(
+        content, draft, report.period, sharing=_find_sharing(report.cluster, previous, of=report.period)
+    )
 
 
 def require_intact(report: Report) -> None:
@@ -125,13 +146,8 @@ def _measure(actor: Actor, cluster: Cluster, period: Period) -> tuple[dict[str, 
     generation = DataGeneration.objects.of(cluster)  # before measuring: what changes meanwhile makes it old
     content = contents.build(Scope(actor=actor, cluster=cluster, period=period)).as_json()
     sharing = _find_sharing(cluster, period.previous(), of=period)
-    return changes.compare(content, _before(cluster, period), period, sharing=sharing), generation
-
-
-def _before(cluster: Cluster, period: Period) -> Report | None:
-    """Return the report of the period before: what is published, else what is being made."""
-    found = list(_versions(cluster, period.previous()).exclude(state=Report.State.SUPERSEDED))
-    return min(found, key=lambda one: one.state != Report.State.PUBLISHED, default=None)
+    before = _versions(cluster, period.previous()).filter(state=Report.State.PUBLISHED).first()
+    return changes.compare(content, before, period, sharing=sharing), generation
 
 
 def _open_version(report: Report, digest: str) -> Report:
@@ -153,6 +169,15 @@ def _require_whole(report: Report) -> None:
     if report.built < report.ends:
         remedy = "Bring it up to date and read it again."
         raise Conflict("It was measured before the period was over.", code="drafted_early", remedy=remedy)
+
+
+def _require_published_before(report: Report) -> None:
+    """Refuse what counts its changes from a draft: nobody approved of that one's numbers."""
+    if report.content.get("before", {}).get("state", Report.State.PUBLISHED) != Report.State.PUBLISHED:
+        raise Conflict(
+            "Its changes are counted from a draft.", code="compared_with_draft",
+            remedy="Bring it up to date and read it again: it is held against what is published alone.",
+        )  # fmt: skip
 
 
 def _require_alone(report: Report) -> None:
