@@ -16,6 +16,7 @@ from principals.models import Cluster
 from telemetry import services as telemetry_services
 from telemetry.models import DataGeneration
 from telemetry.selectors import Period, Scope
+from telemetry.selectors.stamps import stamp
 
 
 def current_content(*, actor: Actor, cluster: Cluster, period: Period, fresh: bool = False) -> dict[str, Any]:
@@ -32,10 +33,9 @@ def current_content(*, actor: Actor, cluster: Cluster, period: Period, fresh: bo
 def build_draft(*, actor: Actor, cluster: Cluster, period: Period) -> Report:
     """Draft a period's report, or bring its draft up to date, which takes back its approval."""
     permissions.require(actor, "facility.run")
-    content, generation = _measure(actor, cluster, period)
-    built = {
-        "content": content, "digest": digest_of(content), "generation": generation, "built": clock.now(),
-        "built_by": actor.ref.label,
+    content, measured_on = _measure(actor, cluster, period)
+    built = measured_on | {
+        "content": content, "digest": digest_of(content), "built": clock.now(), "built_by": actor.ref.label,
     }  # fmt: skip
     versions = _versions(cluster, period)
     with transaction.atomic():
@@ -107,6 +107,17 @@ def supersede(*, actor: Actor, report: Report, reason: str) -> Report:
     return report
 
 
+def is_behind(actor: Actor, report: Report) -> bool:
+    """Say whether data of a version's own days changed since it was measured.
+
+    Where the whole cluster's did not, that is one query. Of a version that was measured without a stamp, any data of
+    the cluster count.
+    """
+    if DataGeneration.objects.of(report.cluster) == report.generation:
+        return False
+    return not report.stamp or stamp(Scope(actor, report.cluster, report.period)) != report.stamp
+
+
 def with_draft_before(report: Report) -> dict[str, Any]:
     """Return an open version's content beside the draft of the period before, where nothing is published of that.
 
@@ -139,15 +150,17 @@ def _versions(cluster: Cluster, period: Period) -> ReportQuerySet:
     return Report.objects.filter(cluster=cluster, first=period.first, last=period.last)
 
 
-def _measure(actor: Actor, cluster: Cluster, period: Period) -> tuple[dict[str, Any], int]:
+def _measure(actor: Actor, cluster: Cluster, period: Period) -> tuple[dict[str, Any], dict[str, Any]]:
     if not telemetry_services.catch_up(cluster=cluster):
         raise Conflict("The rollups are being recomputed.", code="rollups_busy", retry_after_s=60,
                        remedy="Try again in a minute.")  # fmt: skip
-    generation = DataGeneration.objects.of(cluster)  # before measuring: what changes meanwhile makes it old
-    content = contents.build(Scope(actor=actor, cluster=cluster, period=period)).as_json()
+    scope = Scope(actor=actor, cluster=cluster, period=period)
+    # Before measuring: what changes meanwhile makes it old.
+    measured_on = {"generation": DataGeneration.objects.of(cluster), "stamp": stamp(scope)}
+    content = contents.build(scope).as_json()
     sharing = _find_sharing(cluster, period.previous(), of=period)
     before = _versions(cluster, period.previous()).filter(state=Report.State.PUBLISHED).first()
-    return changes.compare(content, before, period, sharing=sharing), generation
+    return changes.compare(content, before, period, sharing=sharing), measured_on
 
 
 def _open_version(report: Report, digest: str) -> Report:

@@ -15,7 +15,6 @@ from portal.reports.models import OPEN, Drafting, Report
 from principals import permissions
 from principals.models import Cluster
 from principals.web import PageRequest, page
-from telemetry.models import DataGeneration
 from telemetry.selectors import Period
 
 SHOWN = 200
@@ -79,7 +78,7 @@ def report(request: PageRequest, cluster: str, period: str) -> HttpResponse:
         "report": found,
         "versions": versions,
         "may_run": permissions.can(request.actor, "facility.run"),
-        "is_behind": request.actor.sees_facility and DataGeneration.objects.of(found.cluster) != found.generation,
+        "is_behind": request.actor.sees_facility and services.is_behind(request.actor, found),
         "brief": brief.of(content) if request.GET.get("form") == "short" else None,
     }
     return render(request, "reports/report.html", context)
