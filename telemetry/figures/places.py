@@ -22,14 +22,6 @@ from telemetry.selectors.places import (
     agent_users,
 )
 
-LABELS: Final = {
-    Place.LOGIN: "Login nodes", Place.JOB: "In jobs", Place.SSH: "Over SSH, without a terminal",
-    Place.GATEWAY: "Behind gateways", Place.AGENT_HOST: "Hosts for agents",
-}  # fmt: skip
-_NAMES: Final = {
-    Place.LOGIN: "login nodes", Place.JOB: "jobs", Place.SSH: "SSH without a terminal", Place.GATEWAY: "gateways",
-    Place.AGENT_HOST: "hosts for agents",
-}  # fmt: skip
 NOT_WATCHED: Final = "not watched"
 FEW: Final = f"Rows about fewer than {MIN_PEOPLE} people are left empty, and one more where subtraction would tell."
 NO_BOUND: Final = (
@@ -62,14 +54,13 @@ def _by_place(
     """
     hidden = _hidden(_groups(found, people_of)) if hidden is None else hidden
     rows = []
-    for place, label in LABELS.items():
-        load = found.loads[place]
-        empty = not is_told(load) or place.value in hidden
+    for place, load in found.loads.items():
+        empty = not is_told(load) or place in hidden
         rows.append(
             Row(
-                place.value, label if load.is_watched else f"{label}: {NOT_WATCHED}",
+                place, load.title if load.is_watched else f"{load.title}: {NOT_WATCHED}",
                 (None,) * len(columns) if empty else values(load),
-                {"actor": _AGENT, "place": place.value} if query and not empty else None,
+                {"actor": _AGENT, "place": place} if query and not empty else None,
             )
         )  # fmt: skip
     return rows, " ".join([*_blind(found), *([FEW] if hidden else [])])
@@ -86,7 +77,7 @@ def _hidden(groups: Sequence[Group]) -> set[str]:
 
 def _blind(found: Places) -> list[str]:
     """Say which places nothing told of."""
-    names = ", ".join(_NAMES[Place(place)] for place in found.not_watched)
+    names = "; ".join(found.loads[place].title.replace(",", "") for place in found.not_watched)
     return [f"Not watched: {names}. {BLIND}"] if names else []
 
 

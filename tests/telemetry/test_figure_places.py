@@ -155,9 +155,9 @@ def test_the_bias_is_nothing_where_nobody_works_elsewhere(db: None) -> None:
     services.catch_up(cluster=cluster)
     found = figure("login-node-bias", cluster)
     assert [row[2] for row in rows(found).values()] == [0, 0, 0]
-    assert "Not watched: jobs, SSH without a terminal, gateways, hosts for agents." in found.note
+    assert "Not watched: In a job; Over SSH without a terminal; Behind a gateway; Host for agents." in found.note
     labels = [row.label for row in figure("where-agents-work", cluster).rows]
-    assert labels[:2] == ["Login nodes", "In jobs: not watched"]
+    assert labels[:2] == ["Login node", "In a job: not watched"]
 
 
 @pytest.mark.parametrize(
@@ -208,6 +208,8 @@ def test_the_page_of_login_nodes_and_an_agents_say_where(cast: Cast) -> None:
     page = client.get("/login-nodes/")
     assert page.status_code == 200
     text = page.content.decode()
+    for place in AgentSession.Place:
+        assert place.label in text
     assert "Where agents work" in text and text.count("Not watched: no collector") == 4
     agent = client.get(f"/agents/{cast.agent.name}/").content.decode()
     assert "c042" in agent and "In a job 4711" in agent
