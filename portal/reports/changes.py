@@ -100,7 +100,12 @@ def _amount(more: float, unit: str) -> str:
         return f"{_sign(more)}{formats.duration(more)}"
     if unit == "US$":
         return f"{_sign(more)}{formats.money(more)}"
-    return f"{_sign(more)}{formats.ratio(more)}" if unit == "ratio" else formats.signed(more)
+    return f"{_sign(more)}{formats.ratio(more)}" if unit == "ratio" else formats.signed(more, places_of(more))
+
+
+def places_of(number: float) -> int | None:
+    """Return how many decimals are written: none from a hundred on, where they say nothing; else as `formats.count`."""
+    return 0 if abs(number) >= 100 else None
 
 
 def _sign(number: float) -> str:
