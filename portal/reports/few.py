@@ -34,6 +34,10 @@ PARTED: Final = {
          "timed-out", "core-time-lost", "mean-wait", "median-wait", "cancel-gap", "resubmitted"),
         (Definition.JOB, "ended"),
     ),
+    # They leave out what is of few by themselves, but not what the whole, which other figures have, would tell.
+    **dict.fromkeys(
+        ("queries-per-job", "queries-high-volume", "acceptance-polls"), (Definition.ACCOUNT, "submissions")
+    ),
     **dict.fromkeys(
         ("gpu-utilisation", "gpu-utilisation-by-actor", "gpu-stranded"), (Definition.JOB, "gpu_s")
     ),
@@ -115,9 +119,9 @@ def _kept(measured: Measured, keep: Callable[[str, str], bool]) -> Measured:
 def _actor_of_row(figure: str, key: str) -> str:
     if figure in _ROWS_OF_ANY:
         return "any"
-    if figure in _ROWS_OF_AGENTS:
+    if figure in _ROWS_OF_AGENTS or key.startswith("harness-"):
         return Actor.AGENT.value
-    return next((actor for actor in Actor.values if key == actor or key.endswith(f"-{actor}")), "")
+    return next((actor for actor in Actor.values if actor in (key, key.split("-")[0], key.split("-")[-1])), "")
 
 
 def _actor_of_column(figure: str, key: str) -> str:

@@ -10,7 +10,7 @@ from portal.reports.figures import FIGURES
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry import services
-from telemetry.models import Actor
+from telemetry.models import Actor, SchedulerCalls
 from telemetry.selectors import Period, Scope
 from tests import factories
 from tests.telemetry.job_rows import DAY_0, make_job
@@ -18,9 +18,9 @@ from tests.telemetry.job_rows import DAY_0, make_job
 pytestmark = pytest.mark.django_db
 JULY = Period.month(2026, 7)
 DAY_S = 86_400
-# These count people of their own, and leave out what is of few: queries and commands, sessions, memory.
+# These count people of their own, and leave out what is of few: commands, sessions, memory.
 OF_THEMSELVES = {
-    "queries-per-job", "queries-high-volume", "acceptance-polls", "oom-unchanged", "command-rate", "command-classes",
+    "oom-unchanged", "command-rate", "command-classes",
     "file-tools", "tree-walks", "recursive-searches", "query-commands", "loop-time", "loops-closed", "polling-loops",
     "destructive-commands", "external-fetches", "extensions-run", "session-age", "harness-cost", "decisions-declined",
     "where-agents-work", "where-agents-run-commands", "gpu-would-fit",
@@ -78,6 +78,17 @@ def test_where_others_are_few_agents_stay_and_no_difference_tells() -> None:
     assert found["share-submissions-job"]["value"] == 6 / 15
     assert found["where-agents-submit"]["unknown_share"] is None
     assert shown(found["harnesses"]) == ["codex"]
+
+
+def test_queries_tell_no_submissions_that_shares_leave_empty() -> None:
+    cluster = plant(agent=6, human=7, unknown=2)
+    for user in cluster.cluster_users.all():
+        SchedulerCalls.objects.create(cluster=cluster, cluster_user=user, day=JULY.first, calls=9)
+    found = drafted(cluster)
+    assert shown(found["queries-per-job"])[0] == "agent"
+    assert not {"human", "unknown"} & {*shown(found["queries-per-job"])}
+    assert {key.split("-")[0] for key in shown(found["queries-high-volume"])} == {"agent"}
+    assert found["queries-per-job"]["unknown_share"] is None
 
 
 def test_where_nobody_is_few_nothing_is_left_empty() -> None:
