@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from django.db import transaction
 from django.db.models import Q
@@ -26,6 +26,7 @@ UNREGISTERED: Final = {
 }
 # Its host is no login node: the node that Slurm gave, or the gateway itself.
 _ON_NO_LOGIN_NODE: Final = (AgentSession.Place.JOB, AgentSession.Place.GATEWAY)
+_GROUP: Final = ("cluster_user_id", "host", "kind", "harness")  # sessions of which one may be a half of another
 _NATURAL: Final = ("cluster", "cluster_user_id", "host", "kind", "harness", "started", "process")
 
 
@@ -82,7 +83,7 @@ def record_sessions(*, cluster: Cluster, sessions: Iterable[DeclaredSession]) ->
         cluster.lock()
         recorder = _Recorder(cluster, declared)
         recorded = [recorder.record(session) for session in declared]
-        recorder.note_seen()
+        recorder.write()
         _note_seen(recorded)
     return recorded
 
@@ -132,6 +133,18 @@ def _note_seen(recorded: Iterable[RecordedSession]) -> None:
         Agent.objects.filter(unseen, pk=agent_id).update(last_seen=until)
 
 
+_Group: TypeAlias = tuple[int, str, str, str]
+_Start: TypeAlias = tuple[_Group, int]  # seconds, as rows know them
+
+
+def _group_of(row: AgentSession) -> _Group:
+    return row.cluster_user_id, row.host, row.kind, row.harness
+
+
+def _start_of(row: AgentSession) -> _Start:
+    return _group_of(row), int(row.started.timestamp())
+
+
 class _Recorder:
     """One call's look-ups: names, processes that are known, and whose a harness of somebody on a host is.
 
@@ -146,6 +159,17 @@ class _Recorder:
         self._known = {(row.host, row.process, row.kind): row for row in rows}
         self._agents: dict[tuple[int, str, str, str, str], tuple[Agent | None, str]] = {}
         self._seen: dict[int, AgentSession] = {}
+        alone = [each for each in declared if not each.process]
+        self._halves, self._declared = self._look_up(alone) if alone else (set[_Group](), dict[_Start, AgentSession]())
+        self._fresh: list[AgentSession] = []  # to be written together
+
+    def _look_up(self, declared: Sequence[DeclaredSession]) -> tuple[set[_Group], dict[_Start, AgentSession]]:
+        """Return where processes were seen that a declared session may be, and the rows of those declared before."""
+        users = {self._directory.user_id(each.login) for each in declared}
+        rows = AgentSession.objects.filter(cluster=self._cluster, cluster_user__in=users).order_by()
+        seen = rows.exclude(process="").filter(host__in={each.host for each in declared})
+        known = rows.filter(process="", started__in={each.started for each in declared})
+        return set(seen.values_list(*_GROUP).distinct()), {_start_of(row): row for row in known}
 
     def record(self, declared: DeclaredSession) -> RecordedSession:
         """Write one session."""
@@ -160,7 +184,11 @@ class _Recorder:
             return self._go_on(known, declared, agent, why)
         row = self._row_of(user_id, declared, agent)
         if declared.process:
+            self._write_fresh()
             return self._see(row, why)
+        if _group_of(row) not in self._halves:
+            return self._declare_alone(row, declared, agent, why)
+        self._write_fresh()
         if (part := pairing.find_declaration(row)) is not None:
             return self._go_on_declared(part, declared, agent, why)
         return self._declare(row, declared, agent, why)
@@ -183,7 +211,20 @@ class _Recorder:
             row.save(force_insert=True)
             spans = pairing.settle([row])
         self._known[row.host, row.process, row.kind] = row
+        self._halves.add(_group_of(row))
         return RecordedSession(row, "created", row.ended, tuple(spans), "" if row.agent_id else why)
+
+    def _declare_alone(
+        self, row: AgentSession, declared: DeclaredSession, agent: Agent | None, why: str
+    ) -> RecordedSession:
+        """Write a session that was declared where no process was seen that it could be: it has no half to look for."""
+        start = _start_of(row)
+        if (known := self._declared.get(start)) is not None:
+            self._write_fresh()
+            return self._go_on(known, declared, agent, why)
+        self._declared[start] = row
+        self._fresh.append(row)
+        return RecordedSession(row, "created", row.ended, (), "" if row.agent_id else why)
 
     def _declare(self, row: AgentSession, declared: DeclaredSession, agent: Agent | None, why: str) -> RecordedSession:
         """Write a session that was declared and is not part of one that was seen."""
@@ -239,8 +280,13 @@ class _Recorder:
         row.save(update_fields=list(mine))
         return RecordedSession(row, "changed" if changes or mine else "unchanged", row.ended, unregistered=why)
 
-    def note_seen(self) -> None:
-        """Write when sessions were last seen of which nothing else changed."""
+    def _write_fresh(self) -> None:
+        AgentSession.objects.bulk_create(self._fresh)
+        self._fresh.clear()
+
+    def write(self) -> None:
+        """Write what was left: new rows, and when sessions were last seen of which nothing else changed."""
+        self._write_fresh()
         AgentSession.objects.bulk_update(self._seen.values(), ["last_seen"])
 
 

@@ -12,7 +12,7 @@ from portal.core import clock
 from principals.actors import Actor as Principal
 from principals.models import AgentSession
 from telemetry.engine.activity import ALL, CATEGORY
-from telemetry.models import ActivityDay, Actor, CollectorReport, GatewayDay, IngestBatch, IngestSource
+from telemetry.models import ActivityDay, Actor, CollectorReport, IngestBatch, IngestSource
 from telemetry.selectors.activity import CATEGORIES, counts_of, sums_of
 from telemetry.selectors.scope import Period
 from telemetry.selectors.sources import SourceState, state_of
@@ -166,45 +166,3 @@ def composition(actor: Principal, period: Period) -> dict[str, dict[str, int]]:
 def _days(actor: Principal, period: Period) -> Any:
     days = ActivityDay.objects.visible_to(actor).order_by()
     return days.filter(period.holds_day)
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceNow:
-    """What is seen at one place: sessions of agents in the period and now, commands and requests by their driver."""
-
-    place: str
-    title: str
-    sessions: int
-    open: int
-    commands: Drivers
-    requests: Drivers
-
-    @property
-    def is_watched(self) -> bool:
-        return bool(self.sessions or self.commands.total or self.requests.total)
-
-    @property
-    def others(self) -> int:
-        """Requests of people, and of nobody known."""
-        return self.requests.total - self.requests.of(Actor.AGENT)
-
-
-def places_now(actor: Principal, period: Period) -> list[PlaceNow]:
-    """Return the five places where agents work, in their order, whatever is seen there: three queries."""
-    if not actor.sees_facility:
-        return []
-    told = AgentSession.objects.visible_to(actor).filter(period.meets_session, kind=AgentSession.Kind.AGENT)
-    counted = told.order_by().values_list("place").annotate(number=Count("pk"), now=Count("pk", filter=Q(ended=None)))
-    sessions = {place: (number, now) for place, number, now in counted}
-    commands: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in _days(actor, period).values("place", "driver").annotate(**sums_of((ALL,))):
-        commands[row["place"]][row["driver"]] = counts_of(row, (ALL,))[ALL]
-    asked = GatewayDay.objects.visible_to(actor).filter(period.holds_day).order_by()
-    requests = dict(asked.values_list("driver").annotate(Sum("requests")))
-    return [
-        PlaceNow(
-            place.value, str(place.label), *sessions.get(place.value, (0, 0)), Drivers(commands[place.value]),
-            Drivers(requests if place is AgentSession.Place.GATEWAY else {}),
-        )
-        for place in AgentSession.Place
-    ]  # fmt: skip

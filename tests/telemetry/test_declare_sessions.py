@@ -337,3 +337,19 @@ def test_any_interleaving_of_jobs_and_sessions_gives_the_same_attribution(data: 
         expected = _outcome([*sorted(sessions, key=shuffled.index), *jobs])
         assert _outcome(shuffled) == expected
         assert _outcome([*jobs, *sorted(sessions, key=shuffled.index)]) == expected
+
+
+def test_many_sessions_cost_queries_of_their_hosts_and_not_of_each(
+    cluster: Cluster, django_assert_max_num_queries: Any
+) -> None:
+    many = [session(started=SUBMIT + timedelta(minutes=n), ended=SUBMIT + timedelta(minutes=n + 5)) for n in range(150)]
+    declare(cluster, session())
+    with django_assert_max_num_queries(40):
+        outcomes = declare(cluster, *many, *many[:3]).outcomes
+    assert [each.outcome for each in outcomes] == ["created"] * 150 + ["unchanged"] * 3
+    assert {each.session_id for each in outcomes} == set(
+        AgentSession.objects.exclude(started=session().started).values_list("pk", flat=True)
+    )
+    with django_assert_max_num_queries(30):
+        assert {each.outcome for each in declare(cluster, *many).outcomes} == {"unchanged"}
+    assert AgentSession.objects.count() == 151

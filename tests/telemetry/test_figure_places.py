@@ -10,7 +10,7 @@ from principals.actors import SYSTEM_ACTOR
 from principals.models import AgentSession, Cluster, ClusterUser, Lab
 from telemetry import services
 from telemetry.figures import FIGURES, Measured, Readings, drill_query, measure
-from telemetry.figures.places import FEW
+from telemetry.figures.places import FEW, NO_BOUND
 from telemetry.figures.places import FIGURES as OURS
 from telemetry.models import ActivityDay, GatewayDay, Job
 from telemetry.selectors import JobFilter, Period, Scope
@@ -117,6 +117,27 @@ def test_a_job_in_no_known_session_has_no_place(cluster: Cluster) -> None:
     assert rows(found)["ssh"] == (10, 10 / 89, 10 / 99, 35 / 99, 5)
 
 
+def test_submissions_of_no_place_by_few_are_told_by_no_bound_and_no_sum(cluster: Cluster) -> None:
+    few = list(Job.objects.filter(session__place="ssh").values_list("pk", flat=True)[:3])
+    Job.objects.filter(pk__in=few).update(session=None)  # six tasks of three people; four of two are left there
+    found = figure("where-agents-submit", cluster)
+    told = rows(found)
+    assert found.value is None and NO_BOUND in found.note and FEW in found.note
+    assert "in no known session" not in found.note
+    assert [key for key, values in told.items() if values[0] is None] == ["ssh"]
+    assert all(values[3] is None for values in told.values())
+
+
+def test_a_place_goes_with_the_few_of_no_place(cluster: Cluster) -> None:
+    user, lab = factories.make_cluster_user(cluster, factories.make_user()), Lab.objects.get()
+    make_job(user, lab, submit=DAY_0 + 43_200, actor="agent", array_tasks=7)
+    services.catch_up(cluster=cluster)
+    told = rows(figure("where-agents-submit", cluster))
+    empty = [key for key, values in told.items() if values[0] is None]
+    assert len(empty) == 1 and empty != ["login"]  # 7 and what that one has cannot be told apart
+    assert {values[3] for values in told.values()} == {None}
+
+
 def test_login_nodes_alone_show_a_part_of_each_headline(cluster: Cluster) -> None:
     found = figure("login-node-bias", cluster)
     submitted = 89 + 50
@@ -134,9 +155,9 @@ def test_the_bias_is_nothing_where_nobody_works_elsewhere(db: None) -> None:
     services.catch_up(cluster=cluster)
     found = figure("login-node-bias", cluster)
     assert [row[2] for row in rows(found).values()] == [0, 0, 0]
-    assert "Not watched: jobs, SSH without a terminal, gateways, hosts for agents." in found.note
+    assert "Not watched: In a job; Over SSH without a terminal; Behind a gateway; Host for agents." in found.note
     labels = [row.label for row in figure("where-agents-work", cluster).rows]
-    assert labels[:2] == ["Login nodes", "In jobs: not watched"]
+    assert labels[:2] == ["Login node", "In a job: not watched"]
 
 
 @pytest.mark.parametrize(
@@ -187,6 +208,8 @@ def test_the_page_of_login_nodes_and_an_agents_say_where(cast: Cast) -> None:
     page = client.get("/login-nodes/")
     assert page.status_code == 200
     text = page.content.decode()
+    for place in AgentSession.Place:
+        assert place.label in text
     assert "Where agents work" in text and text.count("Not watched: no collector") == 4
     agent = client.get(f"/agents/{cast.agent.name}/").content.decode()
     assert "c042" in agent and "In a job 4711" in agent
