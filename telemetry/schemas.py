@@ -245,7 +245,10 @@ class ActivityOut(Schema):
 
 
 class JobOut(Schema):
-    """A job. Times are UTC, null where there is none yet. `user` is `other` where it is not the caller's own."""
+    """A job. Times are UTC, null where there is none yet. `user` is `other` where it is not the caller's own.
+
+    `agent` is the caller's name where the job is taken to be its own, else empty.
+    """
 
     cluster: str
     raw_id: int
@@ -274,6 +277,7 @@ class JobOut(Schema):
     actor_method: str
     actor_confidence: float
     harness: str
+    agent: str
     campaign: str
     job_name: str
     work_dir: str

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from portal.core import clock
+from principals import events
 from principals.models import Agent, AgentSession, Cluster, ClusterUser, LabMembership, SessionDeclaration
 from principals.services import pairing
 from principals.services.directory import Directory
@@ -91,14 +92,17 @@ def adopt_sessions(agent: Agent) -> int:
     """Tie the sessions that go on without an agent to one just registered, where it fits; return how many.
 
     What is over stays as it was: for which lab it was, nobody can tell any more. Rollups and reports know no agents
-    and stay; jobs are found by their session. Call it in the transaction that registers the agent.
+    and stay; jobs follow, for the news of it goes to `telemetry`. Call it in the transaction that registers the agent.
     """
     waiting = AgentSession.objects.filter(
         kind=AgentSession.Kind.AGENT, harness=agent.harness, agent=None, ended=None, cluster_user__user=agent.owner_id
     )
     fitting = [row.pk for row in waiting.only("kind", "harness", "host", "place", "cluster_user", "received", "ended")
                if _find_agent(row.cluster_user_id, row)[0] == agent and _may_be_adopted(row, agent)]  # fmt: skip
-    return AgentSession.objects.filter(pk__in=fitting, agent=None).update(agent=agent)
+    adopted = AgentSession.objects.filter(pk__in=fitting, agent=None).update(agent=agent)
+    if adopted:
+        events.sessions_adopted.send(Agent, session_ids=fitting)
+    return adopted
 
 
 def _may_be_adopted(row: AgentSession, agent: Agent) -> bool:
