@@ -8,7 +8,7 @@ from django.db.models import Count, QuerySet, Sum
 
 from principals.models import AgentSession
 from telemetry.engine.activity import ALL
-from telemetry.models import ActivityDay, Actor, GatewayDay, Job
+from telemetry.models import ActivityDay, Actor, GatewayDay, Job, SshDay
 from telemetry.selectors.activity import counts_of, sums_of
 from telemetry.selectors.loads import Loads
 from telemetry.selectors.scope import Scope
@@ -49,6 +49,7 @@ class Places:
     unattributed: int  # submissions of nobody
     submitted: int  # by anybody
     people: set[int]  # login names with any job
+    automations: int = 0  # of SSH, of unknown kind: pairs of key and client a day and node, at most
 
     @property
     def submissions(self) -> int:
@@ -66,7 +67,7 @@ class Places:
 
 
 def places(scope: Scope, *, loads: Loads) -> Places:
-    """Read where agents work on a cluster in a period: four queries besides those of `loads`."""
+    """Read where agents work on a cluster in a period: five queries besides those of `loads`."""
     found = {place.value: PlaceLoad(place.value) for place in Place}
     sessions = scope.sessions(AgentSession.Kind.AGENT).order_by().values_list("place", "cluster_user_id")
     for place, user, number in sessions.annotate(number=Count("pk")):
@@ -86,8 +87,13 @@ def places(scope: Scope, *, loads: Loads) -> Places:
     unknown = by_actor.get(Actor.UNKNOWN.value)
     return Places(
         found, placeless, nowhere, unknown.submissions if unknown else 0, loads.whole.submissions,
-        {load.user for load in loads.rows},
+        {load.user for load in loads.rows}, _automations(scope),
     )  # fmt: skip
+
+
+def _automations(scope: Scope) -> int:
+    days = SshDay.objects.visible_to(scope.actor).filter(scope.period.holds_day, cluster=scope.cluster)
+    return int(days.aggregate(number=Sum("pairs"))["number"] or 0)
 
 
 def gateway_days(scope: Scope) -> QuerySet[GatewayDay]:

@@ -31,7 +31,7 @@ def note_jobs(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('principals', '0006_session_declaration'),
+        ('principals', '0007_session_evidence'),
         ('telemetry', '0024_gateway_logs'),
     ]
 
@@ -44,6 +44,24 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='job',
             index=models.Index(condition=models.Q(('agent__isnull', False)), fields=['agent', 'submit'], name='telemetry_job_agent'),
+        ),
+        migrations.CreateModel(
+            name='SshDay',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('host', models.CharField(max_length=100)),
+                ('day', models.DateField()),
+                ('run', models.UUIDField()),
+                ('connections', models.PositiveIntegerField()),
+                ('untold', models.PositiveIntegerField()),
+                ('keys', models.PositiveIntegerField()),
+                ('clients', models.PositiveIntegerField()),
+                ('pairs', models.PositiveIntegerField()),
+                ('cluster', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='principals.cluster')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('cluster', 'day', 'host', 'run'), name='telemetry_sshday_key')],
+            },
         ),
         migrations.RunPython(note_jobs, migrations.RunPython.noop, elidable=True),
     ]
