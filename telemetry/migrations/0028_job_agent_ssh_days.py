@@ -31,7 +31,7 @@ def note_jobs(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('principals', '0007_session_evidence'),
+        ('principals', '0008_session_evidence'),
         ('telemetry', '0024_gateway_logs'),
     ]
 
