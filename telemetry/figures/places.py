@@ -28,6 +28,10 @@ NO_BOUND: Final = (
     f"Agents’ submissions of no place are not told, nor what they could be had from: fewer than {MIN_PEOPLE} people "
     "made them, or those of an empty row."
 )
+AUTOMATIONS: Final = (
+    "Over SSH without a terminal came {:,} pairs of a key and a client, counted anew each day and node, that nothing "
+    "says to be agents’: the share that is not known takes each for a session."
+)
 BLIND: Final = "What agents do where nothing watches is in no number here."
 _NO_PLACE: Final = ""  # of submissions in no session that is known
 _AGENT, _UNKNOWN = Actor.AGENT.value, Actor.UNKNOWN.value
@@ -102,7 +106,12 @@ def _work(readings: Readings) -> Measured:
                       ratio(load.sessions, sessions)),
         lambda load: load.is_watched,
     )  # fmt: skip
-    return Measured(_off_login(rows, found, lambda load: load.sessions), columns, tuple(rows), note=note)
+    value = _off_login(rows, found, lambda load: load.sessions)
+    unknown = found.automations if enough(found.automations) else 0
+    if unknown:
+        note = f"{AUTOMATIONS.format(unknown)} {note}"
+    share = ratio(unknown, sessions + unknown) if unknown else None
+    return Measured(value, columns, tuple(rows), share, note.strip())
 
 
 def _commands(readings: Readings) -> Measured:

@@ -10,7 +10,7 @@ from django.db.models import Count, Q, Sum
 from principals.actors import Actor as Principal
 from principals.models import AgentSession, Cluster
 from telemetry.engine.activity import ALL
-from telemetry.models import ActivityDay, Actor, GatewayDay, Job
+from telemetry.models import ActivityDay, Actor, GatewayDay, Job, SshDay
 from telemetry.selectors.activity import counts_of, sums_of
 from telemetry.selectors.loads import Loads
 from telemetry.selectors.scope import Period, Scope
@@ -74,6 +74,7 @@ class Places:
     unattributed: int  # submissions of nobody
     submitted: int  # by anybody
     people: set[int]  # login names with any job
+    automations: int = 0  # of SSH, of unknown kind: pairs of key and client a day and node, at most
 
     @property
     def submissions(self) -> int:
@@ -91,14 +92,14 @@ class Places:
 
 
 def places(scope: Scope, *, loads: Loads) -> Places:
-    """Read where agents work on a cluster in a period: four queries besides those of `loads`."""
+    """Read where agents work on a cluster in a period: five queries besides those of `loads`."""
     found = read_places(scope.actor, scope.period, scope.cluster)
     placeless, nowhere = _read_jobs(scope, found)
     by_actor = loads.totals(by=lambda load: load.actor)
     unknown = by_actor.get(Actor.UNKNOWN.value)
     return Places(
         found, placeless, nowhere, unknown.submissions if unknown else 0, loads.whole.submissions,
-        {load.user for load in loads.rows},
+        {load.user for load in loads.rows}, _automations(scope),
     )  # fmt: skip
 
 
@@ -126,6 +127,11 @@ def read_places(actor: Principal, period: Period, cluster: Cluster | None = None
     asked = GatewayDay.objects.visible_to(actor).filter(period.holds_day, **only).order_by()
     found[Place.GATEWAY].requests.update(dict(asked.values_list("driver").annotate(Sum("requests"))))
     return found
+
+
+def _automations(scope: Scope) -> int:
+    days = SshDay.objects.visible_to(scope.actor).filter(scope.period.holds_day, cluster=scope.cluster)
+    return int(days.aggregate(number=Sum("pairs"))["number"] or 0)
 
 
 def _read_jobs(scope: Scope, found: dict[str, PlaceLoad]) -> tuple[int, set[int]]:

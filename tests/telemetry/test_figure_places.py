@@ -1,8 +1,9 @@
 """Where agents work, with the bounds of what nobody knows, and what login nodes alone would say."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -12,7 +13,7 @@ from telemetry import services
 from telemetry.figures import FIGURES, Measured, Readings, drill_query, measure
 from telemetry.figures.places import FEW, NO_BOUND
 from telemetry.figures.places import FIGURES as OURS
-from telemetry.models import ActivityDay, GatewayDay, Job
+from telemetry.models import ActivityDay, GatewayDay, Job, SshDay
 from telemetry.selectors import JobFilter, Period, Scope
 from tests import factories
 from tests.conftest import Cast, sign_in
@@ -86,6 +87,19 @@ def test_people_and_sessions_are_counted_by_place(cluster: Cluster) -> None:
         "login": (6, 6 / 26, 6, 6 / 26), **{place: (5, 5 / 26, 5, 5 / 26) for place in PLANTED if place != "login"}
     }  # fmt: skip
     assert found.value == pytest.approx(20 / 26) and found.note == ""
+
+
+@pytest.mark.parametrize(("pairs", "share"), [(4, None), (6, 6)])
+def test_programs_over_ssh_of_unknown_kind_are_its_unknown_share(
+    cluster: Cluster, pairs: int, share: int | None
+) -> None:
+    given = {"connections": 9, "untold": 0, "keys": 1, "clients": 1, "run": uuid4(), "host": "login1"}
+    SshDay.objects.create(cluster=cluster, day=date(2026, 7, 3), pairs=pairs, **given)
+    SshDay.objects.create(cluster=cluster, day=date(2026, 8, 3), pairs=100, **given)
+    found = figure("where-agents-work", cluster)
+    sessions = sum(each[2] for each in rows(found).values() if each[2])
+    assert found.unknown_share == (share and pytest.approx(share / (sessions + share)))
+    assert ("6 pairs of a key and a client" in found.note) is bool(share)
 
 
 def test_commands_have_bounds_by_what_nobody_drives_there_and_elsewhere(cluster: Cluster) -> None:

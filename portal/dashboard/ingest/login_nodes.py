@@ -16,9 +16,9 @@ from telemetry.engine.activity import ALL, CATEGORY
 from telemetry.figures.attribution import METHODS
 from telemetry.figures.load import LABELS
 from telemetry.models import BaselineStudy
-from telemetry.selectors import Period, ratio
+from telemetry.selectors import MIN_PEOPLE, Period, ratio
 from telemetry.selectors.activity import CATEGORIES
-from telemetry.selectors.login_nodes import LoginNode, composition, login_nodes
+from telemetry.selectors.login_nodes import Between, LoginNode, SshNode, composition, login_nodes, ssh_nodes
 from telemetry.selectors.methods import newest_methods
 from telemetry.selectors.places import PlaceLoad, read_places
 
@@ -46,6 +46,7 @@ def show_login_nodes(request: PageRequest) -> HttpResponseBase:
         "nodes": nodes, "kpis": _kpis(nodes), "evidence": _evidence(actor),
         "composition": _categories(composed), "drivers": _drivers(composed),
         "places": _places(read_places(actor, period)),
+        "over_ssh": [_over_ssh(node) for node in ssh_nodes(actor, period)],
         "studies": BaselineStudy.objects.visible_to(actor).select_related("cluster").order_by("-starts")[:STUDIES],
         "period": formats.date_range(period.first, period.last), "now": clock.now(),
     }  # fmt: skip
@@ -86,6 +87,20 @@ def _kpis(nodes: list[LoginNode]) -> dict[str, Any]:
 def _places(found: Mapping[str, PlaceLoad]) -> list[PlaceLoad]:
     """Return the places, where anything is seen at any of them."""
     return list(found.values()) if any(load.is_watched for load in found.values()) else []
+
+
+def _over_ssh(node: SshNode) -> dict[str, Any]:
+    """Return a node's row; numbers of keys and machines stand for people, and few are not told."""
+    different = {name: _between(getattr(node, name)) for name in ("keys", "clients", "pairs")}
+    return {"node": node, "untold_share": ratio(node.untold, node.connections)} | different
+
+
+def _between(number: Between | None) -> str:
+    if number is None:
+        return "not read"
+    if number.low < MIN_PEOPLE:
+        return f"fewer than {MIN_PEOPLE}" if number.high < MIN_PEOPLE else f"at most {number.high:,}"
+    return f"{number.low:,}" if number.low == number.high else f"{number.low:,} to {number.high:,}"
 
 
 def _drivers(composed: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
