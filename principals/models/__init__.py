@@ -3,7 +3,7 @@
 from principals.models.agents import Agent, AgentApproval, AgentSession, SessionDeclaration
 from principals.models.clusters import Association, Cluster, ClusterUser, SlurmAccount
 from principals.models.holds import Hold
-from principals.models.people import Lab, LabMembership, User
+from principals.models.people import Lab, LabMembership, SignInIdentity, User
 from principals.models.tokens import AgentToken, ServiceAccount, ServiceToken
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "ServiceAccount",
     "ServiceToken",
     "SessionDeclaration",
+    "SignInIdentity",
     "SlurmAccount",
     "User",
 ]

@@ -60,7 +60,15 @@ def running_portal(folder: Path) -> Iterator[Portal]:
     demo.empty_folder(folder)
     try:
         web = portal.start(
-            "uvicorn", "portal.asgi:application", "--port", str(port), "--log-level", "warning", "--lifespan", "off"
+            "uvicorn",
+            "portal.asgi:application",
+            "--port",
+            str(port),
+            "--log-level",
+            "warning",
+            "--lifespan",
+            "off",
+            "--no-proxy-headers",
         )
         portal.start("celery", "-A", "portal.celery", "worker", "-P", "threads", "-c", "1", "-l", "WARNING")
         wait_for_port(port, web)

@@ -53,6 +53,7 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "lab": lambda cast: cast.lab.name,
     "table": lambda cast: "days",
     "kind": lambda cast: "csv",
+    "provider": lambda cast: "oidc",
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,
