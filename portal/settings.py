@@ -11,13 +11,14 @@ from urllib.parse import quote
 from celery.schedules import crontab
 from environ import FileAwareEnv
 
-from portal.core import csp, logs, sign_in
+from portal.core import csp, environment_file, logs, sign_in
 from portal.core.data_folder import prepare_data_folder
 from portal.core.secret_files import read_or_make_secret
 from security.engine.redact import redact
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = FileAwareEnv()
+environment_file.load(FileAwareEnv, env.str("GATEHOUSE_ENV_FILE", default=""))
 
 PROFILE: str = env.str("GATEHOUSE_PROFILE", default="embedded")
 if PROFILE not in {"embedded", "services"}:

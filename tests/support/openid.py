@@ -9,28 +9,18 @@ from typing import Any
 
 import httpx
 from django.test import override_settings
+from environ import Env
 
 from portal.core import sign_in
 from portal.core.sign_in import SignIn
 from tests.support.services import free_port, wait_for_port
 
 
-class Given:
-    """An environment as `django-environ` reads it."""
-
-    def __init__(self, values: dict[str, str]) -> None:
-        self.values = values
-
-    def str(self, name: str, default: str = "") -> str:
-        return self.values.get(name, default)
-
-    def bool(self, name: str, default: bool = False) -> bool:
-        return self.values[name] == "1" if name in self.values else default
-
-
 def choices(**values: str) -> SignIn:
     """What settings read from such variables; `OIDC_NAME` is GATEHOUSE_OIDC_NAME."""
-    return sign_in.read(Given({f"GATEHOUSE_{name}": value for name, value in values.items()}), facility="Northgate")
+    env = Env()
+    env.ENVIRON = {f"GATEHOUSE_{name}": value for name, value in values.items()}
+    return sign_in.read(env, facility="Northgate")
 
 
 @dataclass(frozen=True)
