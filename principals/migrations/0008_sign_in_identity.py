@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('principals', '0006_session_declaration'),
+        ('principals', '0007_kill_switches'),
     ]
 
     operations = [
