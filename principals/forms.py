@@ -20,6 +20,10 @@ class SignInForm(AuthenticationForm):
         "inactive": "This account is switched off.",
     }
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].label = "Login name"
+
 
 class PasswordAgainForm(forms.Form):
     """The password once more, before something that weighs."""

@@ -97,6 +97,7 @@ def refused(request: HttpRequest, error: DomainError, *, frame: str = "base.html
         "kind": "caution",
         "request_id": get_contextvars().get("request_id", ""),
         "frame": frame,
+        "may_sign_in": frame != "base.html",
     }
     response = render(request, "errors/refused.html", context, status=error.status)
     if error.retry_after_s is not None:
