@@ -81,7 +81,7 @@ def openid_app(choices: SignIn) -> dict[str, Any]:
         "client_id": choices.oidc_client_id,
         "secret": choices.oidc_secret,
         "settings": {
-            "server_url": choices.oidc_issuer,
+            "server_url": choices.oidc_issuer.rstrip("/"),  # an issuer may end in one; its document's address has one
             "oauth_pkce_enabled": True,
             "scope": list(choices.oidc_scopes),
         },

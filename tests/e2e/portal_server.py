@@ -82,3 +82,4 @@ def running_portal(folder: Path) -> Iterator[Portal]:
                 process.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()
