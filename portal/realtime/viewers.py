@@ -14,6 +14,7 @@ from portal.core.errors import Invalid, Unauthenticated
 from portal.realtime import fingerprints
 from principals import auth, permissions
 from principals.actors import Actor
+from principals.sign_in import DUE
 
 SCOPE = "events:read"
 MAX_TOPICS = 100
@@ -52,7 +53,7 @@ def _actor_of_session(key: str) -> Actor:
     request = HttpRequest()
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
     user = get_user(request) if key else None  # checks the password's hash and that the person is active
-    if user is None or not user.is_authenticated:
+    if user is None or not user.is_authenticated or request.session.get(DUE):
         raise Unauthenticated("You are not signed in.", remedy="Sign in, or send a bearer token.")
     return permissions.actor_for_user(user)
 

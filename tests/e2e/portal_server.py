@@ -48,7 +48,7 @@ class Portal:
 
     def start_web(self) -> None:
         """Start the web process, again where it was stopped, and wait until it takes connections."""
-        options = ("--port", str(self.port), "--log-level", "warning", "--lifespan", "off")
+        options = ("--port", str(self.port), "--log-level", "warning", "--lifespan", "off", "--no-proxy-headers")
         self.web = self.start("uvicorn", "portal.asgi:application", *options, "--timeout-graceful-shutdown", "1")
         wait_for_port(self.port, self.web)
 
@@ -84,3 +84,4 @@ def running_portal(folder: Path) -> Iterator[Portal]:
                 process.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()

@@ -56,6 +56,17 @@ def reason_first(path: str) -> Row:
 PAGES: list[Row] = [
     Row("GET", "/sign-in/", 302, {"nobody": 200}),
     Row("GET", "/sign-out/", 405),
+    # No provider is set: tests/principals/test_sign_in_openid.py has one.
+    Row("GET", "/sign-in/with/{provider}/", 404),
+    Row("GET", "/sign-in/with/{provider}/callback/", 404),
+    Row("GET", "/sign-in/second-factor/", 302),
+    Row("GET", "/sign-in/again/", 403, {"nobody": 302}),
+    Row("GET", "/sign-in/again/code/", 403, {"nobody": 302}),
+    # The cast has no passwords, so its second factor is elsewhere; tests/principals/test_second_factor.py has one.
+    *(
+        Row("GET", f"/account/second-factor/{page}", 403, {"nobody": 302})
+        for page in ("", "app/", "app/remove/", "codes/", "codes/new/", "codes.txt")
+    ),
     Row("POST", "/theme/", 400),
     Row("GET", "/dev/components/", 404),
     Row("GET", "/dev/components/figure/{slug}/", 404),

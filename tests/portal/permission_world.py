@@ -72,6 +72,7 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "lab": lambda cast: cast.lab.name,
     "table": lambda cast: "days",
     "kind": lambda cast: "csv",
+    "provider": lambda cast: "oidc",
     "switch": _asked_by_infosec,
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
