@@ -1,22 +1,26 @@
 """The settings of a collector: a TOML file that its operator writes. Every fault is told with a code and a remedy."""
 
 import re
-import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 from portal.cli.collect import FORMS
 from portal.cli.files import Unusable
+from portal.cli.settings import (
+    ADDRESS_TOLD,
+    CLUSTER_TOLD,
+    NAME,
+    is_full_path,
+    is_safe_address,
+    read_settings,
+    read_toml,
+)
 from principals.engine.harnesses import known_harnesses
 from principals.engine.recognition import Signature, markers_of, read_signatures, signatures
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _STUDY = re.compile(r"[a-z0-9-]{1,64}")
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _PLACES = frozenset({"login", "job", "agent_host"})
 _TABLE_KEYS = frozenset({"executables", "packages", "folders", "passing", "markers"})
@@ -56,42 +60,11 @@ class Config:
 
 def read(path: Path) -> Config:
     """Read a file of settings. Errors: `Unusable`."""
-    data = _toml(path)
-    known = {each.name: each for each in fields(Config)}
-    for name, value in data.items():
-        if name not in known:
-            raise Unusable(f"{path}: there is no setting {name!r} [unknown_setting]\nThere are: {', '.join(known)}.")
-        default = known[name].default
-        wanted = (int, float) if name == "polling_interval_s" else type(default)
-        if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(default, bool):
-            raise Unusable(f"{path}: {name} is of the wrong kind [wrong_kind]\nWrite it as in {_example(name)}.")
-    config = Config(**data)
-    for test, told in _TESTS:
-        if not test(config):
-            raise Unusable(f"{path}: {told}")
-    return config
-
-
-def _example(name: str) -> str:
-    default = next(each.default for each in fields(Config) if each.name == name)
-    return f'{name} = "{default or "text"}"' if isinstance(default, str) else f"{name} = {default}".lower()
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Unusable(
-            f"{path} cannot be read: {error.strerror} [unreadable]\nWrite it, or name another file by --config."
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Unusable(
-            f"{path} is no TOML: {error} [no_toml]\nMend it there; https://toml.io shows the form."
-        ) from None
+    return read_settings(path, Config, _TESTS)
 
 
 def _signatures_of(path: Path) -> tuple[Signature, ...]:
-    tables = _toml(path).get("recognise", {})
+    tables = read_toml(path).get("recognise", {})
     if not isinstance(tables, dict) or not tables:
         raise Unusable(f"{path}: there is no [recognise.NAME] in it [no_harness]\nAdd one, or leave `harnesses` out.")
     for slug, table in tables.items():
@@ -114,34 +87,16 @@ def _signatures_of(path: Path) -> tuple[Signature, ...]:
     return read_signatures(tables)
 
 
-def _is_safe_address(config: Config) -> bool:
-    try:
-        parts = urlsplit(config.portal)
-        _ = parts.port
-    except ValueError:
-        return False
-    is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
-    return bool(parts.hostname) and is_plain and is_safe
-
-
 def _are_paths(config: Config) -> bool:
     given = [config.token_file, config.spool, config.kill_file, config.harnesses or "/", config.records_from or "/"]
-    return all(text.startswith("/") and text.isprintable() for text in given)
+    return all(map(is_full_path, given))
 
 
 _TESTS: tuple[tuple[Callable[[Config], bool], str], ...] = (
+    (lambda it: is_safe_address(it.portal), ADDRESS_TOLD),
+    (lambda it: bool(NAME.fullmatch(it.cluster)), CLUSTER_TOLD),
     (
-        _is_safe_address,
-        'portal is not the address of one [portal_address]\nGive it as portal = "https://gatehouse.example.org"; '
-        "http is for this machine alone, for a token goes there.",
-    ),
-    (
-        lambda it: bool(_NAME.fullmatch(it.cluster)),
-        'cluster names none [cluster_name]\nGive the name that the portal knows it by: cluster = "aster".',
-    ),
-    (
-        lambda it: not it.host or bool(_NAME.fullmatch(it.host)),
+        lambda it: not it.host or bool(NAME.fullmatch(it.host)),
         "host is no name of a node [host_name]\nLeave it out: the node knows its name.",
     ),
     (
@@ -158,7 +113,7 @@ _TESTS: tuple[tuple[Callable[[Config], bool], str], ...] = (
         "two queries of the scheduler, from 1 to 3600.",
     ),
     (
-        lambda it: bool(_NAME.fullmatch(it.user)) and it.user != "root",
+        lambda it: bool(NAME.fullmatch(it.user)) and it.user != "root",
         'user is nobody to run as [user_name]\nName an account without rights: user = "gatehouse".',
     ),
     (
