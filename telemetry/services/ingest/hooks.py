@@ -119,14 +119,16 @@ def settle(cluster: Cluster, raw_ids: Collection[int]) -> int:
 
 
 def waiting_jobs(cluster: Cluster, *, tries: int | None = None) -> dict[int, str]:
-    """Return the jobs that accounting is to be asked about, and which hook told of each first.
+    """Return the jobs that accounting is to be asked about, and which hook told of each first, of its end rather.
 
     `tries`: only those of which it was asked less often than that.
     """
     waiting = HookReport.objects.waiting().filter(cluster=cluster).order_by("-fired")
     if tries is not None:
         waiting = waiting.filter(tries__lt=tries)
-    return dict(waiting.values_list("raw_id", "kind"))
+    told = list(waiting.values_list("raw_id", "kind", "happened"))
+    told.sort(key=lambda each: each[2] != HookReport.Happened.BEGAN)  # the last one of a job stays
+    return {raw_id: kind for raw_id, kind, _ in told}
 
 
 def settle_waiting(cluster: Cluster, jobs: Collection[int], *, asked: bool = False) -> None:
