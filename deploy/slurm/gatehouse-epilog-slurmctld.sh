@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tells that a job gave its nodes back: accounting is then asked whether it ended or is in the queue again. In slurm.conf:
 #
-#     EpilogSlurmctld=/etc/slurm/gatehouse/gatehouse-epilog-slurmctld.sh
+#     EpilogSlurmctld=/etc/slurm/gatehouse-epilog-slurmctld.sh
 #
 # A site with one of its own calls this from there. slurmctld runs it as SlurmUser, many at a time. It never fails and
 # waits for nothing.

@@ -4,13 +4,13 @@
 #
 # It takes ids, states and times of Slurm's own and nothing else: no job name, no command, no environment of anybody's.
 # One program is started (mv), and only where the spool is in use. Whatever fails, the hook ends with 0 and nothing is
-# lost that the reader of accounting does not find. `touch /etc/slurm/gatehouse_hooks.off` ends it at once.
+# lost that the reader of accounting does not find. `touch /etc/slurm/gatehouse-hooks.off` ends it at once.
 
 spool=${GATEHOUSE_EVENT_SPOOL:-/var/spool/gatehouse-events}
 most=2048 # files: eventd takes them away at once, also when the portal does not answer
 
 gatehouse_spool() { # KIND JOB NAME...
-    [ -w "$spool/new" ] && [ ! -e /etc/slurm/gatehouse_hooks.off ] || return 0
+    [ -w "$spool/new" ] && [ ! -e /etc/slurm/gatehouse-hooks.off ] || return 0
     kind=$1 job=$2
     shift 2
     case $job in '' | *[!0-9]*) return 0 ;; esac

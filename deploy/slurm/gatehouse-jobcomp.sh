@@ -2,7 +2,7 @@
 # Tells of every end of a job. In slurm.conf, where JobCompType is not in use for something else:
 #
 #     JobCompType=jobcomp/script
-#     JobCompLoc=/etc/slurm/gatehouse/gatehouse-jobcomp.sh
+#     JobCompLoc=/etc/slurm/gatehouse-jobcomp.sh
 #
 # slurmctld runs it as SlurmUser, one at a time. It never fails and waits for nothing.
 trap 'exit 0' EXIT # also where the line below cannot be read

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     Settings = TypeVar("Settings", bound=DataclassInstance)
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ADDRESS_TOLD = (
     'portal is not the address of one [portal_address]\nGive it as portal = "https://gatehouse.example.org"; '
     "http is for this machine alone, for a token goes there."
@@ -81,7 +80,7 @@ def is_safe_address(portal: str) -> bool:
     except ValueError:
         return False
     is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in client.LOOPBACK)
     return bool(parts.hostname) and is_plain and is_safe
 
 

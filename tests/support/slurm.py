@@ -125,7 +125,7 @@ class Slurm:
         (self.folder / "hooks").mkdir(exist_ok=True)
         for name in ("gatehouse-hook.sh", *HOOKS):
             text = (DEPLOYED / name).read_text().replace("/var/spool/gatehouse-events", str(self.events))
-            text = text.replace("/etc/slurm/gatehouse/mailprog", "/dev/null")
+            text = text.replace("/etc/slurm/gatehouse-mailprog", "/dev/null")
             made = self.folder / "hooks" / f".{name}"
             _write(made, text if name in ("gatehouse-hook.sh", *names) else "#!/bin/sh\n", mode=0o755)
             made.rename(made.with_name(name))
