@@ -190,8 +190,12 @@ def test_a_site_that_allows_less_is_told_all_the_same(site: Site, hooks: tuple[s
 
 def test_whatever_is_killed_each_end_is_told_once(site: Site) -> None:
     facility = site.facility
-    jobs = [facility.submit(MAILS, script=f"sleep {seconds}") for seconds in (2, 3, 4, 5, 6, 7)]
-    facility.wait_for_queue(jobs[-1], "RUNNING")
+    jobs = [facility.submit(MAILS, script=f"sleep {seconds}") for seconds in (20, 21, 22, 23, 24, 25)]
+    for job in jobs:
+        facility.wait_for_queue(job, "RUNNING")
+    # Slurm forgets what it has not saved: then the jobs are gone, and their numbers are given again.
+    began_s, state = time.time(), facility.folder / "state/job_state"
+    facility.wait_until(lambda: state.exists() and state.stat().st_mtime > began_s, "the controller to save its state")
     site.kill_eventd()
     facility.wait_for(jobs[0], "COMPLETED")
     facility.wait_until(lambda: bool(list((facility.events / "new").iterdir())), "a hook to write")

@@ -60,6 +60,7 @@ class Reader:
         self.stream = RecordStream(actor=actor, cluster=cluster, source=SOURCE)
         self.row = SlurmReader.objects.get_or_create(cluster=cluster)[0]
         self.queue = _stored_queue(cluster)
+        self.asked_s = 0.0  # how long Slurm took to answer, since the start
         self.refused: set[int] = set()  # what was set aside: it is told once, not at every look
         self.unsettled: dict[int, int] = {}  # jobs that accounting lags behind with, and how often it was asked
 
@@ -220,6 +221,7 @@ class Reader:
         """Add what was asked to what the row says with the next note."""
         row, source = self.row, self.source
         row.calls, row.busy_s = row.calls + source.calls, row.busy_s + source.busy_s
+        self.asked_s += source.busy_s
         source.calls, source.busy_s = 0, 0.0
 
 
