@@ -129,6 +129,7 @@ class Reader:
 
     def _sweep_slice(self, start: datetime, end: datetime, now: datetime) -> None:
         self._require_going()
+        self.answer_hooks()  # a sweep of days takes a while, and what hooks tell is news
         # A job that was cancelled before its `--begin` is listed where it would have become eligible.
         self._store(self.source.account_between(start, end if end < now else end + AHEAD, now_s=clock.now_s()))
 
