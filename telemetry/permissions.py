@@ -6,7 +6,7 @@ from principals.models import Cluster
 
 SCOPE_OF_KIND = {
     "jobs": "ingest:jobs", "sessions": "ingest:sessions", "gpu": "ingest:gpu", "activity": "ingest:activity",
-    "gateway": "ingest:activity",
+    "gateway": "ingest:activity", "events": "ingest:events",
 }  # fmt: skip
 
 

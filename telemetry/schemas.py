@@ -142,6 +142,37 @@ class GpuUsesOut(Schema):
     results: list[GpuUseResult]
 
 
+class SlurmEventIn(Schema):
+    """What one run of a hook of Slurm said: of its environment what `telemetry.engine.slurm.hooks` lists."""
+
+    hook: Literal["jobcomp", "epilog", "mail"]
+    fired: float = Field(ge=0, le=2**40, description="when it ran, in seconds since 1970, UTC")
+    values: dict[str, str] = Field(max_length=32)
+
+
+class SlurmEventsIn(Schema):
+    """What hooks of one cluster's controller said, 500 of them at most, signed."""
+
+    cluster: str
+    events: list[SlurmEventIn] = Field(min_length=1, max_length=500)
+
+
+class SlurmEventResult(Schema):
+    """What became of one event, in the order of what was sent."""
+
+    outcome: str = Field(
+        description="applied (it told first), known, waiting (accounting is asked about its job), duplicate, ignored "
+        "(it tells of no change) or rejected"
+    )
+    reason: str = ""
+
+
+class SlurmEventsOut(Schema):
+    """What became of each event."""
+
+    results: list[SlurmEventResult]
+
+
 class ActivitySessionIn(Schema):
     """A session that began, ended or was active: its root is the process `id` (process id, start in ticks)."""
 

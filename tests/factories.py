@@ -86,7 +86,8 @@ def token_row(plain: str) -> AgentToken:
 def make_service_token(*scopes: str, cluster: Cluster | None = None, name: str = "") -> str:
     """The plain token of a piece of site automation."""
     service = ServiceAccount.objects.create(name=name or f"collector-{next(_numbers)}", cluster=cluster)
-    wanted = scopes or ("ingest:jobs", "ingest:sessions", "ingest:findings", "ingest:gpu", "ingest:activity")
+    kinds = ("jobs", "events", "sessions", "findings", "gpu", "activity")
+    wanted = scopes or tuple(f"ingest:{kind}" for kind in kinds)
     return token_services.issue_service_token(actor=SYSTEM_ACTOR, service=service, scope_names=wanted).plain
 
 

@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from portal.cli import assess, collect, doctor, me, receipt
+from portal.cli import assess, collect, doctor, eventd, me, receipt
 from portal.cli.output import writing_carefully
 
 
@@ -21,6 +21,7 @@ def build_parser() -> argparse.ArgumentParser:
     receipt.add_to(commands)
     assess.add_to(commands)
     collect.add_to(commands)
+    eventd.add_to(commands)
     doctor.add_to(commands)
     return parser
 

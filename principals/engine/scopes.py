@@ -36,6 +36,7 @@ SCOPES = {
         Scope(TELEMETRY, "tell what its harness counts of itself", _AGENT, default=True),
         Scope("lab:read", "read its lab’s jobs, without other people’s names", _AGENT),
         Scope("ingest:jobs", "send job records", _SERVICE),
+        Scope("ingest:events", "send what Slurm’s hooks tell of jobs", _SERVICE),
         Scope("ingest:sessions", "send agent sessions", _SERVICE),
         Scope("ingest:findings", "send findings", _SERVICE),
         Scope("ingest:gpu", "send what jobs used of their GPUs", _SERVICE),

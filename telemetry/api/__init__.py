@@ -4,6 +4,7 @@ from ninja import Router
 
 from telemetry.api.activity import router as activity_router
 from telemetry.api.gpu import router as gpu_router
+from telemetry.api.hooks import router as hooks_router
 from telemetry.api.ingest import router as ingest_router
 from telemetry.api.jobs import router as jobs_router
 from telemetry.api.otlp import router as otlp_router
@@ -12,6 +13,7 @@ router = Router()
 router.add_router("/ingest", ingest_router)
 router.add_router("/ingest", gpu_router)
 router.add_router("/ingest", activity_router)
+router.add_router("/ingest", hooks_router)
 router.add_router("/jobs", jobs_router)
 router.add_router("/otlp", otlp_router)
 

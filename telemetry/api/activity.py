@@ -1,6 +1,6 @@
 """What collectors send of the commands on login nodes."""
 
-from typing import Any, Final
+from typing import Final
 
 from django.http import HttpRequest
 from ninja import Router
@@ -10,7 +10,7 @@ from portal.core.idempotency import idempotent
 from portal.core.problems import answers
 from principals.auth import actor_of
 from telemetry import services
-from telemetry.api.signatures import HEADER, requires_signed
+from telemetry.api.signatures import DESCRIBED, requires_signed
 from telemetry.engine.activity_batches import (
     Batch,
     Health,
@@ -25,19 +25,10 @@ from telemetry.schemas import ActivityIn, ActivityOut, RejectedPart
 
 router = Router()
 MOST_BYTES: Final = 2**20
-_SIGNATURE: Final[dict[str, Any]] = {
-    "parameters": [
-        {
-            "in": "header", "name": HEADER, "required": True,
-            "description": "HMAC-SHA256 of the body, with the token's text as key.",
-            "schema": {"type": "string", "pattern": "^sha256=[0-9a-f]{64}$"},
-        }
-    ]
-}  # fmt: skip
 
 
 @router.post(
-    "/activity", auth=requires_signed("ingest:activity"), response=answers(200, ActivityOut), openapi_extra=_SIGNATURE
+    "/activity", auth=requires_signed("ingest:activity"), response=answers(200, ActivityOut), openapi_extra=DESCRIBED
 )
 @idempotent
 def ingest_activity(request: HttpRequest, body: ActivityIn) -> tuple[int, ActivityOut]:

@@ -10,6 +10,16 @@ from portal.core.errors import Invalid
 from principals.auth import requires
 
 HEADER: Final = "X-Gatehouse-Signature"
+# What an operation that takes signed bodies says of the header in its description.
+DESCRIBED: Final[dict[str, Any]] = {
+    "parameters": [
+        {
+            "in": "header", "name": HEADER, "required": True,
+            "description": "HMAC-SHA256 of the body, with the token's text as key.",
+            "schema": {"type": "string", "pattern": "^sha256=[0-9a-f]{64}$"},
+        }
+    ]
+}  # fmt: skip
 
 
 def signature_of(body: bytes, token: str) -> str:

@@ -13,6 +13,7 @@ from telemetry.models.gateways import Gateway, GatewayDay, GatewayMinute
 from telemetry.models.gpu import JobGpu, JobGpuUse
 from telemetry.models.gpu_rollups import RollupGpu, RollupGpuDirty
 from telemetry.models.harness import HarnessChoice, HarnessDay, HarnessReading
+from telemetry.models.hooks import HookReport
 from telemetry.models.ingest import (
     IngestBatch,
     IngestGap,
@@ -50,6 +51,7 @@ __all__ = [
     "HarnessChoice",
     "HarnessDay",
     "HarnessReading",
+    "HookReport",
     "IngestBatch",
     "IngestGap",
     "IngestPayload",

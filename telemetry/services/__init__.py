@@ -28,6 +28,8 @@ from telemetry.services.harness import (
 )
 from telemetry.services.harness import is_allowed as is_harness_telemetry_allowed
 from telemetry.services.ingest import (
+    HookEvent,
+    HookOutcome,
     Progress,
     RecordStream,
     accept_upload,
@@ -36,6 +38,7 @@ from telemetry.services.ingest import (
     describe_others,
     feed_cluster,
     ingest_file,
+    record_hook_events,
     require_cluster,
     retry_batch,
     run_batch,
@@ -58,6 +61,8 @@ __all__ = [
     "FileSummary",
     "GatewaySummary",
     "GpuOutcome",
+    "HookEvent",
+    "HookOutcome",
     "Progress",
     "PySlurm",
     "Reader",
@@ -93,6 +98,7 @@ __all__ = [
     "prune",
     "record_activity",
     "record_gpu_utilisation",
+    "record_hook_events",
     "record_logs",
     "record_metrics",
     "refresh",

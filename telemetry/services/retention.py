@@ -18,6 +18,7 @@ from telemetry.models import (
     GatewayMinute,
     HarnessDay,
     HarnessReading,
+    HookReport,
     IngestBatch,
     IngestGap,
     IngestPayload,
@@ -33,6 +34,7 @@ QUARANTINE_KEPT: Final = timedelta(days=30)
 # A body comes as it was sent, before anything is redacted; a batch that failed keeps it so that it can be tried again.
 PAYLOAD_KEPT: Final = timedelta(days=7)
 GPU_WAITS: Final = timedelta(days=30)  # a reading whose job nobody ever told of
+HOOKS_KEPT: Final = timedelta(days=7)  # as long as the events that they made
 GAPS_KEPT: Final = timedelta(days=90)
 # Of collectors: they say when a node was watched, so last month's figures need them until long after it.
 REPORTS_KEPT: Final = timedelta(days=100)
@@ -57,6 +59,7 @@ def prune() -> dict[str, int]:
         ),
         "gpu_readings": _delete(JobGpu.objects.filter(job__isnull=True, received__lt=now - GPU_WAITS)),
         "gaps": _delete(IngestGap.objects.filter(until__lt=now - GAPS_KEPT)),
+        "hook_reports": _delete(HookReport.objects.filter(received__lt=now - HOOKS_KEPT), _MANY),
         "clusters": withdraw_mistyped(),
     } | _prune_activity(now)
 

@@ -222,6 +222,7 @@ OPERATIONS: list[Row] = [
     ),
     # Unsigned: 422 says that the door is open; tests/telemetry/test_ingest_activity_api.py signs.
     Row("POST", "/api/v1/ingest/activity", 403, {"none": 401, "service": 422}, {"cluster": "aster"}),
+    Row("POST", "/api/v1/ingest/slurm-events", 403, {"none": 401, "service": 422}, {"cluster": "aster"}),
     # The site takes none unless it says so: tests/telemetry/test_harness_telemetry.py opens the door.
     *(Row("POST", f"/api/v1/otlp/v1/{signal}", 403, {"none": 401}, {}) for signal in ("metrics", "logs", "traces")),
     Row("GET", "/api/v1/otlp/days", 200, {"none": 401, "service": 403}),

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.services import find_program, free_port, wait_for_port
@@ -19,7 +19,14 @@ from tests.support.services import find_program, free_port, wait_for_port
 PROGRAMS = ("munged", "mariadbd", "mariadb-install-db", "slurmdbd", "slurmctld", "slurmd", "sbatch")
 CLUSTER, ACCOUNT, USERS = "aster", "chem", ("daemon", "games")  # login names that every Debian has
 CGROUPS = Path("/sys/fs/cgroup")
-LABEL = Path(__file__).parents[2] / "deploy/slurm/gatehouse_label.lua"
+DEPLOYED = Path(__file__).parents[2] / "deploy/slurm"
+LABEL = DEPLOYED / "gatehouse_label.lua"
+# The hooks that a site may switch on, and what switches each on.
+HOOKS = {
+    "gatehouse-jobcomp.sh": "JobCompType=jobcomp/script\nJobCompLoc={path}",
+    "gatehouse-epilog-slurmctld.sh": "EpilogSlurmctld={path}",
+    "gatehouse-mail.sh": "MailProg={path}",
+}
 PATIENCE_S = 60
 
 CGROUP_CONF = """
@@ -105,6 +112,32 @@ class Slurm:
     folder: Path
     environment: dict[str, str]
     has_cgroups: bool
+    controller_port: int
+    daemons: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+
+    @property
+    def events(self) -> Path:
+        """Where the hooks write to."""
+        return self.folder / "events"
+
+    def use_hooks(self, *names: str) -> None:
+        """Let these hooks of `HOOKS` do their work, and the others nothing."""
+        (self.folder / "hooks").mkdir(exist_ok=True)
+        for name in ("gatehouse-hook.sh", *HOOKS):
+            text = (DEPLOYED / name).read_text().replace("/var/spool/gatehouse-events", str(self.events))
+            text = text.replace("/etc/slurm/gatehouse-mailprog", "/dev/null")
+            made = self.folder / "hooks" / f".{name}"
+            _write(made, text if name in ("gatehouse-hook.sh", *names) else "#!/bin/sh\n", mode=0o755)
+            made.rename(made.with_name(name))
+
+    def kill_controller(self) -> None:
+        """End the controller as a crash would."""
+        self.daemons["slurmctld"].kill()
+        self.daemons["slurmctld"].wait()
+
+    def restart_controller(self) -> None:
+        """Start the controller again, with the state that it saved."""
+        _start(self, ["slurmctld", "-D"], self.controller_port)
 
     def run(
         self, *command: str, user: str = "root", check: bool = True, environment: Mapping[str, str] | None = None
@@ -162,22 +195,28 @@ def _find(name: str) -> str | None:
 
 
 @contextlib.contextmanager
-def slurm(folder: Path) -> Iterator[Slurm]:
-    """Run a private Slurm with one account and two users."""
+def slurm(folder: Path, *, hooks: bool = False) -> Iterator[Slurm]:
+    """Run a private Slurm with one account and two users; `hooks`: with all of ours, which write to `Slurm.events`."""
     folder.chmod(0o755)
     ports = {name: free_port() for name in ("ctld_port", "dbd_port", "slurmd_port", "sql_port")}
     host = socket.gethostname().split(".")[0]
-    has_cgroups = (CGROUPS / "memory").is_dir() and (CGROUPS / "freezer").is_dir()
+    # Hooks need none, and on a busy machine this Slurm fails to start some of many jobs in them.
+    has_cgroups = not hooks and (CGROUPS / "memory").is_dir() and (CGROUPS / "freezer").is_dir()
     names = {"folder": folder, "host": host, "cluster": CLUSTER, **ports}
     tracking = TRUE_CGROUPS if has_cgroups else NO_CGROUPS
-    _write(folder / "slurm.conf", SLURM_CONF.format(tracking=tracking, **names))
+    switched_on = [line.format(path=folder / "hooks" / name) for name, line in HOOKS.items() if hooks]
+    configured = SLURM_CONF.format(tracking=tracking, **names)
+    _write(folder / "slurm.conf", "\n".join([configured, *switched_on, ""]))
     _write(folder / "slurmdbd.conf", DBD_CONF.format(**names), mode=0o600)
     _write(folder / "cgroup.conf", CGROUP_CONF)
     _write(folder / "job_submit.lua", JOB_SUBMIT.format(label=LABEL, **names))
     for name in ("state", "spool"):
         (folder / name).mkdir()
     path = f"/usr/sbin:{os.environ['PATH']}"
-    made = Slurm(folder, {"PATH": path, "SLURM_CONF": str(folder / "slurm.conf"), "TZ": "UTC"}, has_cgroups)
+    environment = {"PATH": path, "SLURM_CONF": str(folder / "slurm.conf"), "TZ": "UTC"}
+    made = Slurm(folder, environment, has_cgroups, ports["ctld_port"])
+    if hooks:
+        made.use_hooks(*HOOKS)
     with contextlib.ExitStack() as stack:
         sql = _prepare_sql(folder)
         stack.enter_context(_munge(folder))
@@ -235,13 +274,21 @@ def _munge(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _daemon(made: Slurm, command: Sequence[str], port: int) -> Iterator[None]:
+    _start(made, command, port)
+    try:
+        yield
+    finally:
+        with _ended(made.daemons[command[0]]):  # the one that runs by now
+            pass
+
+
+def _start(made: Slurm, command: Sequence[str], port: int) -> None:
     program = _find(command[0])
     assert program is not None
-    with (made.folder / f"{command[0]}.out.log").open("wb") as log:
+    with (made.folder / f"{command[0]}.out.log").open("ab") as log:
         started = subprocess.Popen([program, *command[1:]], env=made.environment, stdout=log, stderr=log)
-        with _ended(started) as server:
-            wait_for_port(port, server)
-            yield
+    made.daemons[command[0]] = started
+    wait_for_port(port, started)
 
 
 @contextlib.contextmanager

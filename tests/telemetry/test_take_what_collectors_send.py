@@ -10,7 +10,7 @@ from django.db import transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portal.cli.collect.sending import sign
+from portal.cli.posting import sign
 from portal.core import clock
 from principals.models import AgentSession
 from telemetry import services

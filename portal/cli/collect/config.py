@@ -1,22 +1,26 @@
 """The settings of a collector: a TOML file that its operator writes. Every fault is told with a code and a remedy."""
 
 import re
-import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
-from portal.cli import client
 from portal.cli.collect import FORMS
 from portal.cli.files import Unusable
+from portal.cli.settings import (
+    ADDRESS_TOLD,
+    CLUSTER_TOLD,
+    NAME,
+    is_full_path,
+    is_safe_address,
+    read_settings,
+    read_toml,
+)
 from principals.engine.harnesses import known_harnesses
 from principals.engine.recognition import Signature, markers_of, read_signatures, signatures
 from telemetry.engine.collector.logins import JOURNAL, AgentKey
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _STUDY = re.compile(r"[a-z0-9-]{1,64}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _PLACES = frozenset({"login", "job", "agent_host"})
@@ -45,7 +49,9 @@ class Config:
     place: str = "login"
     environment: bool = False
     ssh_log: str = ""
-    agent_keys: dict[str, str] = field(default_factory=dict)
+    agent_keys: dict[str, str] = field(
+        default_factory=dict, metadata={"example": 'a table, [agent_keys], with lines as "SHA256:…" = "claude-code"'}
+    )
 
     # Both are read once, while we may read what the operator's file names.
     @cached_property
@@ -66,48 +72,11 @@ class Config:
 
 def read(path: Path) -> Config:
     """Read a file of settings. Errors: `Unusable`."""
-    data = _toml(path)
-    known = {each.name: each for each in fields(Config)}
-    for name, value in data.items():
-        if name not in known:
-            raise Unusable(f"{path}: there is no setting {name!r} [unknown_setting]\nThere are: {', '.join(known)}.")
-        default = _default(name)
-        wanted = (int, float) if name == "polling_interval_s" else type(default)
-        if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(default, bool):
-            raise Unusable(f"{path}: {name} is of the wrong kind [wrong_kind]\nWrite it as in {_example(name)}.")
-    config = Config(**data)
-    for test, told in _TESTS:
-        if not test(config):
-            raise Unusable(f"{path}: {told}")
-    return config
-
-
-def _default(name: str) -> Any:
-    return getattr(Config(), name)
-
-
-def _example(name: str) -> str:
-    default = _default(name)
-    if isinstance(default, dict):
-        return f'a table, [{name}], with lines as "SHA256:…" = "claude-code"'
-    return f'{name} = "{default or "text"}"' if isinstance(default, str) else f"{name} = {default}".lower()
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Unusable(
-            f"{path} cannot be read: {error.strerror} [unreadable]\nWrite it, or name another file by --config."
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Unusable(
-            f"{path} is no TOML: {error} [no_toml]\nMend it there; https://toml.io shows the form."
-        ) from None
+    return read_settings(path, Config, _TESTS)
 
 
 def _signatures_of(path: Path) -> tuple[Signature, ...]:
-    tables = _toml(path).get("recognise", {})
+    tables = read_toml(path).get("recognise", {})
     if not isinstance(tables, dict) or not tables:
         raise Unusable(f"{path}: there is no [recognise.NAME] in it [no_harness]\nAdd one, or leave `harnesses` out.")
     for slug, table in tables.items():
@@ -135,36 +104,18 @@ def _is_whose(whose: object) -> bool:
     return found is not None and found[1] in known_harnesses()
 
 
-def _is_safe_address(config: Config) -> bool:
-    try:
-        parts = urlsplit(config.portal)
-        _ = parts.port
-    except ValueError:
-        return False
-    is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in client.LOOPBACK)
-    return bool(parts.hostname) and is_plain and is_safe
-
-
 def _are_paths(config: Config) -> bool:
     log = "" if config.ssh_log == JOURNAL else config.ssh_log
     optional = [text or "/" for text in (config.harnesses, config.records_from, log)]
     given = [config.token_file, config.spool, config.kill_file, *optional]
-    return all(text.startswith("/") and text.isprintable() for text in given)
+    return all(map(is_full_path, given))
 
 
 _TESTS: tuple[tuple[Callable[[Config], bool], str], ...] = (
+    (lambda it: is_safe_address(it.portal), ADDRESS_TOLD),
+    (lambda it: bool(NAME.fullmatch(it.cluster)), CLUSTER_TOLD),
     (
-        _is_safe_address,
-        'portal is not the address of one [portal_address]\nGive it as portal = "https://gatehouse.example.org"; '
-        "http is for this machine alone, for a token goes there.",
-    ),
-    (
-        lambda it: bool(_NAME.fullmatch(it.cluster)),
-        'cluster names none [cluster_name]\nGive the name that the portal knows it by: cluster = "aster".',
-    ),
-    (
-        lambda it: not it.host or bool(_NAME.fullmatch(it.host)),
+        lambda it: not it.host or bool(NAME.fullmatch(it.host)),
         "host is no name of a node [host_name]\nLeave it out: the node knows its name.",
     ),
     (
@@ -181,7 +132,7 @@ _TESTS: tuple[tuple[Callable[[Config], bool], str], ...] = (
         "two queries of the scheduler, from 1 to 3600.",
     ),
     (
-        lambda it: bool(_NAME.fullmatch(it.user)) and it.user != "root",
+        lambda it: bool(NAME.fullmatch(it.user)) and it.user != "root",
         'user is nobody to run as [user_name]\nName an account without rights: user = "gatehouse".',
     ),
     (

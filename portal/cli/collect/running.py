@@ -27,7 +27,7 @@ from portal.cli.collect.sending import Poster, Sender
 from portal.cli.collect.source import READ_BYTES
 from portal.cli.collect.spool import Spool
 from portal.cli.collect.ssh_log import SshLog, open_log
-from portal.cli.files import Unusable
+from portal.cli.settings import read_token
 from telemetry.engine.collector import batches
 from telemetry.engine.collector.batches import Batch
 from telemetry.engine.collector.facts import Ending, Fact, Found, Told
@@ -68,7 +68,7 @@ def collect(options: argparse.Namespace) -> int:
     log = None if job or form else open_log(config, dry_run=options.dry_run)
     make_watch = _watch_maker(config, job, log.logins if log else None)
     user = account(config.user) if os.geteuid() == 0 else None
-    token = "" if options.dry_run else _token(Path(config.token_file))
+    token = "" if options.dry_run else read_token(Path(config.token_file), "ingest:activity", "the collector")
     kill_file = "" if options.dry_run else config.kill_file
     if kill_file and is_there(Path(kill_file)):
         print(f"{kill_file} is there: nothing is collected.", file=sys.stderr)
@@ -135,16 +135,6 @@ def _config(options: argparse.Namespace) -> Config:
     return read(path)
 
 
-def _token(path: Path) -> str:
-    remedy = "Write the service token there (scope ingest:activity), mode 0600, for whoever starts the collector."
-    try:
-        return client.read_token(path)
-    except OSError as error:
-        raise Unusable(f"{path} cannot be read: {error.strerror} [no_token]\n{remedy}") from None
-    except client.PortalUnreachable as error:
-        raise Unusable(f"{error} [bad_token]\n{remedy}") from None
-
-
 def boot_s() -> float:
     """Return when the node started, in seconds since 1970."""
     return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -167,7 +157,11 @@ def sending(config: Config, token: str, job: in_job.Job | None = None) -> Iterat
     spool.open()
     if job:
         in_job.take_over(Path(config.spool))
-    poster = Poster(config.portal.rstrip("/"), token, lambda: client.read_token(Path(config.token_file)))
+    poster = Poster(
+        config.portal.rstrip("/"),
+        token,
+        lambda: client.read_token(Path(config.token_file)),
+    )
     sender = Sender(spool, poster)
     sender.start()
 

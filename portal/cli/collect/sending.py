@@ -1,26 +1,21 @@
 """Sending what waits in the spool: the oldest first, again and again until it arrives or never will."""
 
-import hashlib
-import hmac
 import json
 import random
-import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
-from portal.cli import client
+from portal.cli import client, posting
 from portal.cli.collect.spool import Spool, Waiting
+from portal.cli.posting import say, words_of
 
 PATH = "/ingest/activity"
 FIRST_WAIT_S = 5.0
 LONGEST_WAIT_S = 900.0
 SPREAD_S = 10.0  # nodes make their batches at the same second
-# What a portal may answer and still take later: a token that is mended, a disk that has room again, less hurry.
-NOT_FINAL = frozenset({401, 403, 408, 413, 429})
-OTHER_TOKEN = frozenset({401, 403})  # what a token that was replaced is answered
 AHEAD = "future_date"  # the code of a batch whose end is still to come, by the portal's clock
 AHEAD_S = 300.0  # so much the portal lets pass
 LOOK_AGAIN_S = 60.0  # at batches that are ahead
@@ -29,7 +24,6 @@ LONGEST_HOLD_S = 3600.0
 TAKEN, REFUSED, HELD = 0.0, -1.0, -2.0  # no seconds to wait
 
 Post = Callable[[Waiting], client.Answer]
-_LONGEST_WORDS = 300
 
 
 class Sender(threading.Thread):
@@ -101,11 +95,11 @@ class Sender(threading.Thread):
             return self._later(str(error), None)
         if answer.date_s is not None:
             self._ahead_s = round(time.time() - answer.date_s)
-        is_taken = 200 <= answer.status < 300
-        if not is_taken and (answer.status in NOT_FINAL or not 400 <= answer.status < 500 or answer.retry_after_s):
-            return self._later(_words(answer), answer.retry_after_s)
+        is_taken = posting.is_taken(answer)
+        if not is_taken and not posting.is_refused(answer):
+            return self._later(words_of(answer), answer.retry_after_s)
         if self._failures:
-            _say("The portal takes batches again.")
+            say("The portal takes batches again.")
         self._failures = 0
         if is_taken:
             self._note_rejected(answer)
@@ -114,14 +108,14 @@ class Sender(threading.Thread):
         if answer.said.get("code") == AHEAD:
             self._tell_ahead()
             return HELD
-        _say(f"Batch {waiting.id} was refused and set aside: {_words(answer)}")
+        say(f"Batch {waiting.id} was refused and set aside: {words_of(answer)}")
         return REFUSED
 
     def _tell_ahead(self) -> None:
         if not self._is_ahead_told:
             self._is_ahead_told = True
             by = f" by {self._ahead_s} seconds" if self._ahead_s > 0 else ""
-            _say(f"This node's clock is ahead of the portal's{by}: batches wait for their time. Set the clock.")
+            say(f"This node's clock is ahead of the portal's{by}: batches wait for their time. Set the clock.")
 
     def _hold_s(self, waiting: Waiting) -> float:
         """Return how long the portal's clock takes to the time that it takes a batch at."""
@@ -134,63 +128,24 @@ class Sender(threading.Thread):
     def _later(self, why: str, asked_s: float | None) -> float:
         self._failures += 1
         if self._failures == 1:
-            _say(f"Batches wait: {why}")
-        wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(self._failures - 1, 10))
-        return max(wait_s * random.uniform(0.5, 1.5), asked_s or 0.0)  # noqa: S311 - no secret
+            say(f"Batches wait: {why}")
+        return posting.wait_after(self._failures, asked_s, first_s=FIRST_WAIT_S, longest_s=LONGEST_WAIT_S)
 
     def _note_rejected(self, answer: client.Answer) -> None:
         rejected = answer.said.get("rejected")
         if isinstance(rejected, list) and rejected:
             first = rejected[0] if isinstance(rejected[0], dict) else {}
-            _say(f"The portal left {len(rejected)} rows of a batch out; the first: {first.get('reason', '')}")
+            say(f"The portal left {len(rejected)} rows of a batch out; the first: {first.get('reason', '')}")
 
     def _wait(self, seconds: float) -> None:
         self._is_last.wait(min(seconds, LONGEST_WAIT_S * 4))
 
 
 class Poster:
-    """What sends a batch to a portal, signed with the token of now.
-
-    `read` reads the token anew, once the portal does not take it any more: it may have been replaced. Errors of it:
-    `OSError`, `PortalUnreachable`.
-    """
+    """What sends a batch to a portal, as `posting.Poster` posts its body; its id lets it arrive once."""
 
     def __init__(self, url: str, token: str, read: Callable[[], str]) -> None:
-        self._url, self._token, self._read = url, token, read
-        self._is_told = False
+        self._poster = posting.Poster(url, PATH, token, read)
 
     def __call__(self, waiting: Waiting) -> client.Answer:
-        answer = self._post(waiting)
-        return self._post(waiting) if answer.status in OTHER_TOKEN and self._renew() else answer
-
-    def _post(self, waiting: Waiting) -> client.Answer:
-        headers = {"Idempotency-Key": waiting.id, "X-Gatehouse-Signature": sign(self._token.encode(), waiting.body)}
-        return client.post(self._url, PATH, token=self._token, body=waiting.body, headers=headers)
-
-    def _renew(self) -> bool:
-        """Read the token anew; say whether it is another one."""
-        before = self._token
-        try:
-            self._token = self._read()
-        except (OSError, client.PortalUnreachable) as error:
-            if not self._is_told:
-                self._is_told = True
-                _say(f"The token cannot be read anew, only by a new start: {error}")
-        return self._token != before
-
-
-def sign(token: bytes, body: bytes) -> str:
-    """Return the signature of a body: HMAC-SHA-256 (RFC 2104) with the token's text as key."""
-    return f"sha256={hmac.new(token, body, hashlib.sha256).hexdigest()}"
-
-
-def _words(answer: client.Answer) -> str:
-    said = answer.said
-    text = f"{said.get('detail') or said.get('title') or ''} [{said.get('code', '')}] {said.get('remedy') or ''}"
-    return f"HTTP {answer.status} {text}".strip()
-
-
-def _say(text: str) -> None:
-    """Write a line to standard error; what came from elsewhere cannot drive a terminal."""
-    plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    print(plain[:_LONGEST_WORDS], file=sys.stderr, flush=True)
+        return self._poster.post(waiting.body, {"Idempotency-Key": waiting.id})

@@ -35,7 +35,6 @@ FILES: Final = (
     (2, "/etc/slurm/gatehouse-epilog-slurmctld*"),
     (2, "/etc/slurm/gatehouse-mail*"),
     (2, "/var/spool/gatehouse*"),
-    (2, "/var/lib/gatehouse-eventd*"),
     (3, "/etc/gatehouse/collect*"),
     (3, "/etc/gatehouse/harnesses.toml"),
     (3, "/etc/systemd/system/gatehouse-collect.service.d"),

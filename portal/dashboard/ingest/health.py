@@ -19,7 +19,7 @@ from principals import permissions
 from principals.web import PageRequest, page
 from telemetry import services as telemetry_services
 from telemetry.models import IngestBatch, QuarantinedRow
-from telemetry.selectors import scheduler, sources
+from telemetry.selectors import hooks, scheduler, sources
 
 BATCHES = 20
 ROWS = 20
@@ -31,12 +31,23 @@ BATCH_COLUMNS = (
     "finished", "created_rows", "updated_rows", "duplicate_rows", "late_rows", "rejected_rows", "step_rows",
     "redactions",
 )  # fmt: skip
+TELLER_COLUMNS = (
+    "cluster",
+    "name",
+    "told",
+    "lag_median_s",
+    "lag_p99_s",
+    "received",
+    "repeats",
+    "waiting",
+    "unanswered",
+)
 ROW_COLUMNS = ("batch", "line", "reason", "detail", "raw", "at")
 
 
 @page
 def ingest_health(request: PageRequest) -> HttpResponseBase:
-    """Show how telemetry comes in; `?format=` with `of=sources|batches|quarantine` exports that list."""
+    """Show how telemetry comes in; `?format=` with `of=sources|tellers|batches|quarantine` exports that list."""
     actor = request.actor
     permissions.require(actor, "ingest.look", remedy="Research-computing staff and auditors see the ingest.")
     batches, state = _batches(request), _state(request)
@@ -88,7 +99,7 @@ def _show(
         form = ExpectForm()
     context = {
         "sources": sources.sources(with_past=True), "readers": sources.readers(), "callers": _callers(),
-        "inventory": sources.inventory(),
+        "inventory": sources.inventory(), "tellers": hooks.tellers(), "missed": hooks.missed_ends(),
         "page": shown, "reasons": reasons,
         "reason": request.GET.get("reason", ""), "rows": rows[:ROWS], "rows_total": rows.count(),
         "now": clock.now(), "batch_state": _state(request), "expect_form": form,
@@ -123,6 +134,9 @@ def _export(
     if wanted == "sources":
         records = ({name: getattr(one, name) for name in SOURCE_COLUMNS} for one in sources.sources(with_past=True))
         return exports.export(kind, "ingest-sources", SOURCE_COLUMNS, records)
+    if wanted == "tellers":
+        records = ({name: getattr(one, name) for name in TELLER_COLUMNS} for one in hooks.tellers())
+        return exports.export(kind, "job-event-sources", TELLER_COLUMNS, records)
     if wanted == "quarantine":
         return exports.stream(request, kind, "quarantine", ROW_COLUMNS, quarantine_records(rows))
     records = (

@@ -1,6 +1,6 @@
 """One chunk, one transaction: jobs, quarantined rows, days to recompute, news, and the batch's place and counts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, get_args
@@ -81,8 +81,11 @@ def _name(record: JobRecord) -> str:
     )
 
 
-def write_chunk(feed: Feed, prepared: Prepared) -> Counts:
-    """Write a chunk and move the batch on, or nothing at all. Errors: `LeaseLost`, those of the database."""
+def write_chunk(feed: Feed, prepared: Prepared, told_by: Mapping[int, str] | None = None) -> Counts:
+    """Write a chunk and move the batch on, or nothing at all. Errors: `LeaseLost`, those of the database.
+
+    `told_by` names who spoke first of some jobs, by raw id; of the others the batch's own source did.
+    """
     counts = prepared.counts
     with transaction.atomic():
         # Jobs and sessions of a cluster are written one after the other, so that each sees the other's rows.
@@ -90,12 +93,20 @@ def write_chunk(feed: Feed, prepared: Prepared) -> Counts:
         if prepared.plain is not None:
             # What is plain passed every check that sets a record aside, and is free of secrets.
             _take_outcomes(prepared, prepared.plain.write(feed, counts), feed.cluster.name)
-        _Writer(feed, prepared).write()
+        _Writer(feed, prepared, told_by or {}).write()
         counts.redactions += quarantine.set_aside(feed.batch, prepared.rejected, before=feed.batch.rejected_rows)
         _note_source(feed)
         lease = move_on(feed, prepared.place, counts)
     feed.advance(prepared.place, counts, lease)
     return counts
+
+
+def write_records(feed: Feed, records: Sequence[JobRecord], told_by: Mapping[int, str]) -> None:
+    """Write records that are of no batch: they are as they are stored, but for what somebody else told of them.
+
+    Call it in a transaction that has the cluster's row locked.
+    """
+    _Writer(feed, Prepared(Place(), records=[(each, content_digest(each)) for each in records]), told_by).write()
 
 
 def _open_block(cluster: Cluster, block: "Block") -> "tuple[Plain | None, Sequence[tuple[int, Outcome]]]":
@@ -138,8 +149,9 @@ def move_on(feed: Feed, place: Place, counts: Counts) -> datetime:
 class _Writer:
     """Writes the records of one chunk, inside its transaction."""
 
-    def __init__(self, feed: Feed, prepared: Prepared) -> None:
+    def __init__(self, feed: Feed, prepared: Prepared, told_by: Mapping[int, str]) -> None:
         self.feed = feed
+        self.told_by = told_by
         self.prepared = prepared
         self.batch_id = feed.batch.pk
         self.now_s = clock.now_s()
@@ -214,9 +226,10 @@ class _Writer:
         old_state = old.state if old else None
         transition = news.find_transition(record, old_state, now_s=self.now_s)
         if transition is not None:
+            source = self.told_by.get(record.raw_job_id, self.feed.batch.source)
             self.changes.append(
                 news.JobChange(
-                    record, transition, old_state, user_id, lab_id, found.actor, found.harness, campaign
+                    record, transition, old_state, user_id, lab_id, found.actor, found.harness, campaign, source
                 )
             )  # fmt: skip
         return Known(digest, record.state, footprint)

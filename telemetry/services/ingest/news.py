@@ -33,6 +33,7 @@ class JobChange:
     actor: str
     harness: str
     campaign: str
+    source: str
 
 
 def find_transition(record: JobRecord, old_state: str | None, *, now_s: int) -> Transition | None:
@@ -100,4 +101,6 @@ def _payload(cluster: Cluster, change: JobChange, lab: str) -> JobNews:
         user=record.user,
         lab=lab,
         campaign=change.campaign,
+        source=change.source,
+        lag_s=round(max(0.0, clock.now().timestamp() - change.transition.at_s), 1),
     )

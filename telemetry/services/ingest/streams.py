@@ -1,6 +1,6 @@
 """A stream of records: one batch that stays open while a reader or simulator sends what it sees, as it sees it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -31,25 +31,28 @@ class RecordStream:
         self.actor, self.cluster, self.source, self.name = actor, cluster, source, name
         self._feed: Feed | None = None
 
-    def write(self, records: Sequence[Outcome]) -> Counts:
-        """Store records, those already stored excepted, and set aside what could not be read; return the counts."""
+    def write(self, records: Sequence[Outcome], *, told_by: Mapping[int, str] | None = None) -> Counts:
+        """Store records, those already stored excepted, and set aside what could not be read; return the counts.
+
+        `told_by` names who told us of some jobs before, by raw id: the news of them are that source's.
+        """
         total = Counts()
         for first in range(0, len(records), CHUNK_ROWS):
             part = records[first : first + CHUNK_ROWS]
             try:
-                counts = self._write(part)
+                counts = self._write(part, told_by)
             except LeaseLost:
                 self._feed = None
-                counts = self._write(part)
+                counts = self._write(part, told_by)
             for name, number in counts.as_dict().items():
                 setattr(total, name, getattr(total, name) + number)
         return total
 
-    def _write(self, records: Sequence[Outcome]) -> Counts:
+    def _write(self, records: Sequence[Outcome], told_by: Mapping[int, str] | None) -> Counts:
         feed = self._open()
         outcomes = list(enumerate(records, start=feed.batch.line))
         chunk = Chunk(outcomes, Place(line=feed.batch.line + len(records)))
-        return write_chunk(feed, prepare_chunk(feed.cluster, chunk))
+        return write_chunk(feed, prepare_chunk(feed.cluster, chunk), told_by)
 
     def _open(self) -> Feed:
         feed = self._feed

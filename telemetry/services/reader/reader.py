@@ -1,6 +1,6 @@
 """The reader of one cluster: looks at the queue, asks accounting about what changed, and sweeps what no look saw."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -14,6 +14,7 @@ from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected
 from telemetry.engine.slurm.source import SlurmSource
 from telemetry.engine.slurm.statistics import Asked, Statistics, asked_between
 from telemetry.models import IngestBatch, InventoryReading, Job, SlurmReader
+from telemetry.services.ingest import hooks
 from telemetry.services.ingest.rows import find_fault
 from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.reader.asking import IDS_A_CALL
@@ -59,6 +60,7 @@ class Reader:
         self.stream = RecordStream(actor=actor, cluster=cluster, source=SOURCE)
         self.row = SlurmReader.objects.get_or_create(cluster=cluster)[0]
         self.queue = _stored_queue(cluster)
+        self.asked_s = 0.0  # how long Slurm took to answer, since the start
         self.refused: set[int] = set()  # what was set aside: it is told once, not at every look
         self.unsettled: dict[int, int] = {}  # jobs that accounting lags behind with, and how often it was asked
 
@@ -91,6 +93,23 @@ class Reader:
         self._note(looked=clock.now())
         return len(asked)
 
+    def answer_hooks(self, *, tries: int | None = None) -> int:
+        """Ask accounting about the jobs that hooks told of and nobody knows enough about; return how many.
+
+        `tries`: those alone of which it was asked less often than that. Errors: as `look`.
+        """
+        if not hooks.waiting_jobs(self.cluster, tries=tries):
+            return 0
+        hooks.settle_waiting(self.cluster, hooks.waiting_jobs(self.cluster))  # a look may have answered some
+        told_by = hooks.waiting_jobs(self.cluster, tries=tries)
+        for part in _parts(sorted(told_by)):
+            self._require_going()
+            self._store(self.source.account_for(part, now_s=clock.now_s()), told_by)
+            hooks.settle_waiting(self.cluster, part, asked=True)
+        if told_by:
+            self._note()
+        return len(told_by)
+
     def sweep(self) -> None:
         """Read accounting since the last sweep, and once a day, after that, the last two days again.
 
@@ -110,6 +129,7 @@ class Reader:
 
     def _sweep_slice(self, start: datetime, end: datetime, now: datetime) -> None:
         self._require_going()
+        self.answer_hooks()  # a sweep of days takes a while, and what hooks tell is news
         # A job that was cancelled before its `--begin` is listed where it would have become eligible.
         self._store(self.source.account_between(start, end if end < now else end + AHEAD, now_s=clock.now_s()))
 
@@ -161,11 +181,11 @@ class Reader:
         """Finish the open batch."""
         self.stream.close()
 
-    def _store(self, told: list[Outcome]) -> dict[int, list[str]]:
-        """Store what accounting said; return the states of each job's records."""
+    def _store(self, told: list[Outcome], told_by: Mapping[int, str] | None = None) -> dict[int, list[str]]:
+        """Store what accounting said; return the states of each job's records. `told_by`: who spoke of a job before."""
         outcomes = told if self.cluster.is_named(self.slurm_name) else [self._named(each) for each in told]
         if news := [each for each in outcomes if self._is_news(each)]:
-            self.stream.write(news)
+            self.stream.write(news, told_by=told_by)
         states: dict[int, list[str]] = {}
         for each in outcomes:
             if isinstance(each, JobRecord):
@@ -202,6 +222,7 @@ class Reader:
         """Add what was asked to what the row says with the next note."""
         row, source = self.row, self.source
         row.calls, row.busy_s = row.calls + source.calls, row.busy_s + source.busy_s
+        self.asked_s += source.busy_s
         source.calls, source.busy_s = 0, 0.0
 
 

@@ -26,6 +26,10 @@ STANDBY_S: Final = 10.0
 BACK_OFF_S: Final = 60.0
 # Of the time at most: a controller that takes a second to answer is asked every ten.
 SHARE: Final = 0.1
+# How often it is looked whether a hook told of a job: a query of our own, and Slurm is asked only where one did.
+HOOKS_EVERY_S: Final = 0.4
+HOOKS_SHARE: Final = 0.25  # of the time at most, as above
+HASTY_TRIES: Final = 5  # so often between two looks; accounting may hear of an end a little later than we do
 MOST_PATIENT: Final = 8  # times as long between two tries of what is in vain
 Kind = InventoryReading.Kind
 
@@ -118,11 +122,12 @@ def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str]
     say(f"Reading {reader.cluster.name}.")
     try:
         while reader.goes_on():
-            began = time.monotonic()
+            began, asked_s = time.monotonic(), reader.asked_s
             try:
                 if not reader.is_met:
                     reader.meet()
                 reader.look()
+                reader.answer_hooks()
                 if began - swept >= pace.sweep_s:
                     reader.sweep()
                     swept = began
@@ -138,13 +143,34 @@ def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str]
                 reader.fail(problem)
                 say(f"{problem} Trying again.")
             rollups.refresh(cluster=reader.cluster)
-            pause_s = _pause_s(pace, took_s=time.monotonic() - began, failures=failures)
+            # What we ourselves take to write and add up is no burden of Slurm's.
+            pause_s = _pause_s(pace, took_s=reader.asked_s - asked_s, failures=failures)
             if pause_s > CLOSED_AFTER_S:
                 reader.close()
-            stop.wait(pause_s)
+            _pause(reader, pause_s, stop, asks=not failures)
     except ReaderStopped:
         pass
     reader.close()
+
+
+def _pause(reader: Reader, pause_s: float, stop: threading.Event, *, asks: bool) -> None:
+    """Leave the queue in peace for so long; `asks`: but accounting is asked at once about jobs that hooks tell of.
+
+    Where that is in vain, the next look will say so.
+    """
+    if not asks:
+        stop.wait(pause_s)
+        return
+    until_s, wait_s = time.monotonic() + pause_s, HOOKS_EVERY_S
+    while (left_s := until_s - time.monotonic()) > 0 and not stop.wait(min(wait_s, left_s)):
+        began_s = time.monotonic()
+        try:
+            asked = reader.answer_hooks(tries=HASTY_TRIES)
+        except (DomainError, FormatError):
+            stop.wait(max(0.0, until_s - time.monotonic()))
+            return
+        took_s = time.monotonic() - began_s
+        wait_s = max(HOOKS_EVERY_S, took_s * (1 / HOOKS_SHARE - 1)) if asked else HOOKS_EVERY_S
 
 
 def _take_inventory(reader: Reader, round_: Round, say: Callable[[str], None]) -> None:
