@@ -149,6 +149,7 @@ OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/openapi.json", 200),
     Row("GET", "/api/v1/me", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/events", 200, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/events/stream", 200, {"none": 401, "service": 403}),
     Row(
         "POST",
         "/api/v1/ingest/findings",
