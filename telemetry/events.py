@@ -7,6 +7,10 @@ class JobNews(TypedDict):
     """The facts of a job's change of state. Times: ISO 8601 UTC; `outcome` says state, exit code and signal in words,
     `text` the change itself.
 
+    With it nobody has to ask further: `waits_for` says why it waits, `hint` what usually helps ("" where we know of
+    nothing), `stdout` and `stderr` where it writes ("" where that is not sure), `page` and `api` where more stands.
+    `node_list` is Slurm's own form, cut at 500 letters.
+
     `user` is the login name: topics that carry these events are open to those who may see it.
     """
 
@@ -31,3 +35,10 @@ class JobNews(TypedDict):
     user: str
     lab: str
     campaign: str
+    waits_for: str
+    hint: str
+    node_list: str
+    stdout: str
+    stderr: str
+    page: str
+    api: str

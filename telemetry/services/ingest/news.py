@@ -4,9 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from django.conf import settings
+
 from portal.core import clock
 from portal.core.live import News
 from principals.models import Cluster, Lab
+from telemetry.engine.job_hints import find_outputs, hint_for, waits_for
 from telemetry.engine.slurm.records import JobRecord
 from telemetry.engine.transitions import (
     NEWS_AGE_S,
@@ -19,6 +22,8 @@ from telemetry.engine.transitions import (
 )
 from telemetry.events import JobNews
 from telemetry.services.ingest.rows import start_of
+
+MOST_NODES = 500  # letters of a list of nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ def _news(cluster: Cluster, change: JobChange, lab: str) -> News:
 def _payload(cluster: Cluster, change: JobChange, lab: str) -> JobNews:
     record = change.record
     ended = record.end_s is not None
+    outputs = find_outputs(record)
+    place, base = f"{cluster.name}/{record.raw_job_id}", settings.BASE_URL.rstrip("/")
     outcome = describe_outcome(record.state, record.exit_code, record.exit_signal)
     return JobNews(
         job_id=record.job_id[:64],
@@ -100,4 +107,11 @@ def _payload(cluster: Cluster, change: JobChange, lab: str) -> JobNews:
         user=record.user,
         lab=lab,
         campaign=change.campaign,
+        waits_for=waits_for(record),
+        hint=hint_for(record),
+        node_list=record.node_list[:MOST_NODES],
+        stdout=outputs.stdout,
+        stderr=outputs.stderr,
+        page=f"{base}/jobs/{place}/",
+        api=f"{base}/api/v1/jobs/{place}",
     )
