@@ -42,3 +42,26 @@ class JobNews(TypedDict):
     stderr: str
     page: str
     api: str
+
+
+class ArrayNews(TypedDict):
+    """The facts of `job.array`: the tasks of an array by state, whether all are over, and then the exit status of the
+    worst (as `gatehouse wait` ends with it). `worst` says in words how the worst that is over ended. `raw_id` and
+    `job_id` are the array's own number; `api` answers with the array as it stands.
+    """
+
+    job_id: str
+    raw_id: int
+    cluster: str
+    state: str
+    counts: dict[str, int]
+    tasks: int
+    over: bool
+    exit_status: int | None
+    worst: str
+    text: str
+    user: str
+    lab: str
+    campaign: str
+    page: str
+    api: str

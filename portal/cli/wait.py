@@ -89,7 +89,7 @@ class Waiting:
         self.as_json = as_json
         self.stream = EventStream()
         self.began = time.monotonic()
-        self.is_connected = False
+        self.is_connected = self.was_replaced = False
         self.tries = self.meetings = 0
         self.asked_at = self.began - APART_S  # the portal, last
         self.known_at = self.slurm_known_at = self.began  # when it, or sacct, last said who is unknown
@@ -156,12 +156,12 @@ class Waiting:
             self.refused = refusal(told["problem"])
 
     def _meet(self, now: float) -> None:
-        if self.meetings and self.said:
+        if self.was_replaced:
             self._say("The portal is back.")
         # What was missed comes first, so that each change is told; then the present, for not all that happened is news.
         self.watch.ask_at = now + APART_S if self.meetings else now
         self.meetings += 1
-        self.is_connected, self.ask_slurm_at = True, None
+        self.is_connected, self.was_replaced, self.ask_slurm_at = True, False, None
 
     def _lose(self, why: str, now: float) -> None:
         if self.is_connected:  # a restart is over before anybody else is asked
@@ -217,12 +217,13 @@ class Waiting:
         from portal.cli import accounting
 
         self._say(f"{self.because} sacct is asked once a minute until it can tell.")
+        self.was_replaced = not self.is_connected
         began = time.monotonic()
         try:
             records = accounting.ask((each.asked.job for each in self.watch.waited), self.watch.cluster)
         except accounting.NoAccounting as error:
             self._say(str(error))
-            if not self.meetings:
+            if self.tries and not self.meetings:
                 self.refused = f"{self.because}\n{error}"
         else:
             self._print(self.watch.take_records(records, now_s=int(time.time())))

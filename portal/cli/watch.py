@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from telemetry.engine.slurm.errors import FieldError
 from telemetry.engine.slurm.job_ids import JobId, parse_job_id
 from telemetry.engine.slurm.values import ENDED_STATES
-from telemetry.engine.transitions import ENDED, SUBMITTED, describe_change, describe_outcome
+from telemetry.engine.transitions import ARRAY, ENDED, SUBMITTED, describe_change, describe_outcome
 from telemetry.engine.waiting import (
     MAY_RETURN,
     RETURNS_WITHIN_S,
@@ -119,6 +119,8 @@ class Watch:
     def take_event(self, told: Mapping[str, Any], *, now: float) -> list[Change]:
         """Take one event of the stream. What it does not say in full makes `ask_at` due."""
         payload = told["payload"]
+        if not str(told["name"]).startswith("job."):
+            return []
         try:
             job_id = parse_job_id(str(payload["job_id"]))
         except (KeyError, FieldError):
@@ -127,11 +129,12 @@ class Watch:
             return []
         changes: list[Change] = []
         for waited in self.waited:
-            if waited.is_over or not is_part(waited.asked, job_id):
+            is_array = told["name"] == ARRAY and waited.asked.job == job_id.job
+            if waited.is_over or not (is_array or is_part(waited.asked, job_id)):
                 continue
             if waited.cluster.lower() not in ("", str(payload.get("cluster", "")).lower()):
                 continue
-            if waited.record_id == payload["job_id"] and str(told["name"]).startswith("job."):
+            if waited.record_id == payload["job_id"] and not is_array:
                 changes += self._follow(waited, told["name"], payload, now)
                 waited.seq = told["seq"]
             else:  # of several, or the first that is heard of it

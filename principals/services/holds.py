@@ -83,10 +83,19 @@ def _tell(actor: Actor, hold: Hold, *, verb: str, name: str, reason: str) -> Non
         subject_kind=hold.subject_kind, subject_id=hold.subject_id, code=hold.code, reason=hold.reason,
         remedy=hold.remedy,
     )  # fmt: skip
-    topics = (f"{hold.subject_kind}:{hold.subject_id}", "facility:principals")
+    topics = (f"{hold.subject_kind}:{hold.subject_id}", "facility:principals", *_agents_stopped_by(hold))
     live.announce([live.News(name=name, topics=topics, payload=dict(payload))])
     in_force = name == events.HOLD_PLACED
     transaction.on_commit(partial(events.hold_changed.send_robust, Hold, hold_id=hold.pk, in_force=in_force))
+
+
+def _agents_stopped_by(hold: Hold) -> list[str]:
+    """Return the topics of the agents that a hold on a person or a lab stops with them."""
+    whose = {Hold.Subject.USER: "owner_id", Hold.Subject.LAB: "lab_id"}.get(Hold.Subject(hold.subject_kind))
+    if whose is None:
+        return []
+    agents = Agent.objects.filter(**{whose: hold.subject_id}).exclude(status=Agent.Status.RETIRED).order_by("pk")
+    return [f"agent:{pk}" for pk in agents.values_list("pk", flat=True)]
 
 
 def _lab_of(hold: Hold) -> int | None:

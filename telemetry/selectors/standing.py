@@ -57,13 +57,14 @@ def _standing(asked: JobId, first: Job | None) -> JobStanding:
     if first is None:
         return JobStanding(asked, None, None, None)
     since = first.submit - timedelta(seconds=SAME_JOB_S)
-    same = Job.objects.filter(cluster=first.cluster_id, cluster_user=first.cluster_user_id, submit__gte=since)
+    same = Job.objects.filter(cluster=first.cluster_id, submit__gte=since)
     if first.array_job_id:
-        parts = Q(array_job_id=first.array_job_id)
+        parts = Q(array_job_id=first.array_job_id, cluster_user=first.cluster_user_id)
     elif "+" in first.job_id:
-        parts = Q(raw_id__range=(asked.job, asked.job + MOST_PARTS), job_id__startswith=f"{asked.job}+")
+        numbers = (asked.job, asked.job + MOST_PARTS)
+        parts = Q(raw_id__range=numbers, job_id__startswith=f"{asked.job}+", cluster_user=first.cluster_user_id)
     else:
-        parts = Q(raw_id=first.raw_id)
+        parts = Q(raw_id=first.raw_id, cluster_user=first.cluster_user_id)
     columns = ("pk", "job_id", "state", "submit", "end", "exit_code", "exit_signal", "array_tasks")
     keys: dict[Record, int] = {}
     for pk, job_id, state, submit, end, code, signal, tasks in same.filter(parts).values_list(*columns):

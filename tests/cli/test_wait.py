@@ -23,7 +23,10 @@ TIMES = "2026-07-01T10:00:00|2026-07-01T10:01:00"
 # Fills the server's database, then stores the rows of each line that it reads: as a reader in another process does.
 FEED = """
 import json, sys
+from datetime import timedelta
+from portal.core import clock
 from tests import factories
+from telemetry.models import SlurmReader
 from tests.telemetry.logs import ingest, iso, live_row, text
 from principals.models import AgentToken
 from principals.services import tokens
@@ -39,11 +42,22 @@ def row_of(number, state, values):
     return live_row(number, state, **mine | {"Submit": submitted.setdefault(number, iso(60))} | values)
 for line in sys.stdin:
     rows = json.loads(line)
-    if rows == "revoke":
+    if rows == "silence":
+        SlurmReader.objects.update_or_create(cluster=cluster, defaults={"looked": clock.now() - timedelta(minutes=9)})
+    elif rows == "speech":
+        SlurmReader.objects.update(looked=clock.now())
+    elif rows == "revoke":
         tokens.revoke_agent_token(actor=factories.actor_of(owner), token=AgentToken.objects.get())
     else:
         ingest(cluster, text(*(row_of(*row) for row in rows)))
     print("done", flush=True)
+"""
+SOON = """
+import sys
+from portal.cli import accounting, wait
+from portal.cli.main import main
+wait.UNKNOWN_S, wait.AWAY_S, wait.UNKNOWN_EVERY_S, accounting.EVERY_S = 6.0, 3.0, 1.0, 6.0
+sys.exit(main())
 """
 
 
@@ -124,8 +138,10 @@ class Waits:
     programs: Path
     started: list[Wait] = field(default_factory=list)
 
-    def __call__(self, *arguments: object, **environment: str) -> Wait:
-        command = [sys.executable, "-m", "portal.cli.main", "wait", *map(str, arguments), "--json"]
+    def __call__(self, *arguments: object, soon: bool = False, **environment: str) -> Wait:
+        """Start one; `soon`: what takes a minute takes some seconds."""
+        program = ["-c", SOON] if soon else ["-m", "portal.cli.main"]
+        command = [sys.executable, *program, "wait", *map(str, arguments), "--json"]
         own = {
             "PATH": str(self.programs), "PYTHONPATH": str(ROOT), "GATEHOUSE_URL": self.portal.web.url,
             "GATEHOUSE_TOKEN": self.portal.token,
@@ -268,6 +284,50 @@ def test_without_a_portal_accounting_is_asked_once_for_all_jobs_and_it_says_so(p
     assert said.startswith("http://127.0.0.1:1 does not answer") and "sacct is asked once a minute" in said
     assert time.monotonic() - began < 30
     assert calls.read_text().splitlines() == ["-X -n -P --clusters=aster -o JobID,State,ExitCode,Submit,End -j 1,2"]
+
+
+def test_a_portal_that_stays_away_is_replaced_until_it_is_back(portal: Portal, waits: Waits) -> None:
+    job = portal.new()
+    waits.fake_sacct(f"{job}|PENDING|0:0|2026-07-01T10:00:00|Unknown")
+    portal.feed((job, "PENDING"))
+    wait = waits(job, soon=True)
+    assert wait.next()[1] == "PENDING"
+    calls = waits.fake_sacct(f"{job}|RUNNING|0:0|2026-07-01T10:00:00|Unknown")
+    portal.web.kill()
+    assert wait.next()[1] == "RUNNING"
+    portal.feed((job, "COMPLETED"))
+    portal.web.start()
+    assert wait.next()[1] == "COMPLETED"
+    status, said = wait.end()
+    assert status == 0
+    assert "sacct is asked once a minute until it can tell." in said and said.endswith("The portal is back.\n")
+    assert "-X -n -P --clusters=aster" in calls.read_text()
+
+
+def test_accounting_ends_a_wait_that_the_portal_cannot(portal: Portal, waits: Waits) -> None:
+    """Its reader is silent; or it never saw the job."""
+    job, unseen = portal.new(), portal.new()
+    waits.fake_sacct(f"{job}|FAILED|0:9|{TIMES}", f"{unseen}|COMPLETED|0:0|{TIMES}")
+    portal.feed((job, "RUNNING"))
+    portal.feed("silence")
+    try:
+        wait = waits(job)
+        assert [wait.next()[1] for _ in range(2)] == ["RUNNING", "FAILED"]
+        status, said = wait.end()
+        assert (status, "The portal has not looked at aster since" in said) == (137, True), said
+    finally:
+        portal.feed("speech")
+    wait = waits(unseen, soon=True)
+    assert wait.next()[1] == "COMPLETED"
+    status, said = wait.end()
+    assert (status, f"The portal does not know of {unseen}." in said) == (0, True), said
+
+
+def test_a_job_that_nobody_knows_is_refused_after_the_reader_had_its_time(portal: Portal, waits: Waits) -> None:
+    waits.fake_sacct()
+    status, said = waits(7_000_001, soon=True).end()
+    assert status == 125
+    assert said.startswith("Not known yet: 7000001.") and "Nobody knows of 7000001. [job_unknown]" in said
 
 
 def test_without_portal_and_accounting_it_cannot_wait(waits: Waits) -> None:

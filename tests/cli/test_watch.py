@@ -101,6 +101,13 @@ def test_of_what_has_several_records_or_none_yet_the_portal_is_asked(asked: str,
     assert seen.ask_at == 5
 
 
+@pytest.mark.parametrize("asked", ["7", "7_3", "7_[1-5]"])
+def test_of_an_array_that_changed_the_portal_is_asked(asked: str) -> None:
+    seen = watch(asked)
+    assert seen.take_event({"seq": 1, "name": "job.array", "payload": {"job_id": "7", "cluster": "aster"}}, now=5) == []
+    assert seen.ask_at == 5
+
+
 def test_events_of_others_are_nothing() -> None:
     seen = watch("7", cluster="aster")
     for told in (
