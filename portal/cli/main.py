@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from portal.cli import assess, collect, me, receipt, wait
+from portal.cli import assess, collect, doctor, me, receipt, wait
 from portal.cli.output import writing_carefully
 
 
@@ -22,6 +22,7 @@ def build_parser() -> argparse.ArgumentParser:
     wait.add_to(commands)
     assess.add_to(commands)
     collect.add_to(commands)
+    doctor.add_to(commands)
     return parser
 
 
