@@ -94,6 +94,8 @@ class Watch:
             job = told["job"] or {}
             waited.cluster = told["cluster"]
             is_one = sum(told["counts"].values()) == 1 and bool(job)
+            if is_one and waited.asked.is_plain:  # one task that is known is not the whole array
+                is_one = parse_job_id(job["job_id"]).is_plain
             waited.record_id = job["job_id"] if is_one else ""
             waited.submit_s = _seconds(job["submit"]) if is_one else 0
             text = _say_job(told, job) if is_one else _say_several(told, job)
@@ -119,27 +121,31 @@ class Watch:
     def take_event(self, told: Mapping[str, Any], *, now: float) -> list[Change]:
         """Take one event of the stream. What it does not say in full makes `ask_at` due."""
         payload = told["payload"]
-        if not str(told["name"]).startswith("job."):
-            return []
         try:
             job_id = parse_job_id(str(payload["job_id"]))
         except (KeyError, FieldError):
             return []
-        if told["seq"] <= self._seq:
+        if told["seq"] <= self._seq or not str(told["name"]).startswith("job."):
             return []
+        cluster = str(payload.get("cluster", "")).lower()
         changes: list[Change] = []
         for waited in self.waited:
             is_array = told["name"] == ARRAY and waited.asked.job == job_id.job
-            if waited.is_over or not (is_array or is_part(waited.asked, job_id)):
-                continue
-            if waited.cluster.lower() not in ("", str(payload.get("cluster", "")).lower()):
-                continue
-            if waited.record_id == payload["job_id"] and not is_array:
-                changes += self._follow(waited, told["name"], payload, now)
-                waited.seq = told["seq"]
-            else:  # of several, or the first that is heard of it
-                self._ask(now)
+            is_its = is_array or is_part(waited.asked, job_id)
+            if is_its and not waited.is_over and waited.cluster.lower() in ("", cluster):
+                changes += self._hear(waited, told, now, is_array=is_array)
         return changes
+
+    def _hear(self, waited: Waited, told: Mapping[str, Any], now: float, *, is_array: bool) -> list[Change]:
+        payload = told["payload"]
+        if is_array and waited.asked.is_plain and waited.state:
+            waited.seq = told["seq"]
+            return self._follow_array(waited, payload, now)
+        if not is_array and waited.record_id == payload["job_id"]:
+            waited.seq = told["seq"]
+            return self._follow(waited, told["name"], payload, now)
+        self._ask(now)  # of several, or the first that is heard of it
+        return []
 
     def _follow(self, waited: Waited, name: str, payload: Mapping[str, Any], now: float) -> list[Change]:
         submit_s = _seconds(payload["submit"])
@@ -156,17 +162,23 @@ class Watch:
         standing = Standing(state, is_over, status, {state: 1}, None)
         return _move(waited, standing, _say_event(payload, has_ended=has_ended), EVENTS, payload)
 
+    def _follow_array(self, waited: Waited, payload: Mapping[str, Any], now: float) -> list[Change]:
+        if payload["over"]:  # the last word is the portal's: a task may have been put back, which counts do not say
+            self._ask(now)
+            return []
+        standing = Standing(payload["state"], False, None, payload["counts"], None)
+        return _move(waited, standing, describe_counts(payload["counts"]), EVENTS, payload)
+
     def _ask(self, at: float) -> None:
         self.ask_at = at if self.ask_at is None else min(at, self.ask_at)
 
 
 def _move(waited: Waited, standing: Standing, text: str, source: str, details: Mapping[str, Any]) -> list[Change]:
-    before = waited.state, waited.counts, waited.is_over
-    waited.state, waited.counts = standing.state, dict(standing.counts)
-    waited.is_over, waited.status = standing.is_over, standing.status
-    return (
-        [] if before == (standing.state, waited.counts, standing.is_over) else [Change(waited, text, source, details)]
-    )
+    before, waited.state = (waited.state, waited.counts, waited.is_over), standing.state
+    waited.counts, waited.is_over, waited.status = dict(standing.counts), standing.is_over, standing.status
+    if before == (waited.state, waited.counts, waited.is_over):
+        return []
+    return [Change(waited, text, source, details)]
 
 
 def _say_event(payload: Mapping[str, Any], *, has_ended: bool) -> str:

@@ -58,7 +58,11 @@ def _standing(asked: JobId, first: Job | None) -> JobStanding:
         return JobStanding(asked, None, None, None)
     since = first.submit - timedelta(seconds=SAME_JOB_S)
     same = Job.objects.filter(cluster=first.cluster_id, submit__gte=since)
-    if first.array_job_id:
+    if first.array_job_id and asked.array_task is not None:
+        # A task that has not begun stands in the record that has the array's own number.
+        own = Q(job_id=f"{asked.job}_{asked.array_task}") | Q(raw_id=asked.job)
+        parts = own & Q(array_job_id=first.array_job_id, cluster_user=first.cluster_user_id)
+    elif first.array_job_id:
         parts = Q(array_job_id=first.array_job_id, cluster_user=first.cluster_user_id)
     elif "+" in first.job_id:
         numbers = (asked.job, asked.job + MOST_PARTS)

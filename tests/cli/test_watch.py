@@ -108,6 +108,24 @@ def test_of_an_array_that_changed_the_portal_is_asked(asked: str) -> None:
     assert seen.ask_at == 5
 
 
+def test_a_whole_array_goes_by_its_counts_and_its_end_is_the_portal_s_word() -> None:
+    seen = watch("7")
+    seen.take_standing(standing(1, "7", "PENDING", counts={"PENDING": 30}, job_id="7_[1-30]"))
+    facts = {"job_id": "7", "cluster": "aster", "state": "RUNNING", "over": False, "counts": {"RUNNING": 30}}
+    assert texts(seen.take_event({"seq": 2, "name": "job.array", "payload": facts}, now=5)) == ["30 running"]
+    assert seen.ask_at is None
+    over = facts | {"state": "COMPLETED", "over": True, "counts": {"COMPLETED": 30}}
+    assert seen.take_event({"seq": 3, "name": "job.array", "payload": over}, now=6) == []
+    assert (seen.status, seen.ask_at) == (None, 6)
+
+
+def test_one_task_that_is_known_is_not_the_array() -> None:
+    seen = watch("7")
+    seen.take_standing(standing(1, "7", "RUNNING", job_id="7_1"))
+    assert seen.take_event(event(2, "job.ended", "7_1", "COMPLETED"), now=5) == []
+    assert (seen.status, seen.ask_at) == (None, 5)
+
+
 def test_events_of_others_are_nothing() -> None:
     seen = watch("7", cluster="aster")
     for told in (
