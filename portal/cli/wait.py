@@ -95,6 +95,7 @@ class Waiting:
         self.known_at = self.slurm_known_at = self.began  # when it, or sacct, last said who is unknown
         # Whoever does not answer at all is away, too.
         self.ask_slurm_at: float | None = self.began + AWAY_S
+        self.slurm_free_at = self.began  # not before, whatever happens
         self.because = "The portal does not answer."
         self.refused = ""
         self.said = ""
@@ -134,13 +135,16 @@ class Waiting:
 
     def _next_at(self, now: float) -> float:
         """Return when there is something to do, even where the portal tells nothing."""
-        times = (self.deadline, self._ask_portal_at(), self.ask_slurm_at)
+        times = (self.deadline, self._ask_portal_at(), self._ask_slurm_at())
         return min([now + STALEST_S, *(at for at in times if at is not None)])
 
     def _ask_portal_at(self) -> float | None:
         if not self.is_connected or self.watch.ask_at is None:
             return None
         return max(self.watch.ask_at, self.asked_at + APART_S)
+
+    def _ask_slurm_at(self) -> float | None:
+        return None if self.ask_slurm_at is None else max(self.ask_slurm_at, self.slurm_free_at)
 
     def _take(self, told: dict[str, Any]) -> None:
         kind, now = told["type"], time.monotonic()
@@ -172,10 +176,10 @@ class Waiting:
         self.tries += 1
 
     def _ask_where_due(self) -> None:
-        now, portal_at = time.monotonic(), self._ask_portal_at()
+        now, portal_at, slurm_at = time.monotonic(), self._ask_portal_at(), self._ask_slurm_at()
         if portal_at is not None and now >= portal_at:
             self._ask_portal()
-        elif self.ask_slurm_at is not None and now >= self.ask_slurm_at:
+        elif slurm_at is not None and now >= slurm_at:
             self._ask_slurm()
 
     def _ask_portal(self) -> None:
@@ -228,7 +232,7 @@ class Waiting:
         else:
             self._print(self.watch.take_records(records, now_s=int(time.time())))
         self.slurm_known_at = time.monotonic()
-        self.ask_slurm_at = began + accounting.EVERY_S
+        self.ask_slurm_at = self.slurm_free_at = began + accounting.EVERY_S
 
     def _say(self, words: str) -> None:
         """Say what is no change of a job, each sentence once in a row."""
