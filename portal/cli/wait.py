@@ -201,6 +201,8 @@ class Waiting:
 
     def _note_what_it_lacks(self, answer: dict[str, Any]) -> None:
         """Let sacct be asked where the portal knows nothing of a job, or has not looked at its cluster for long."""
+        from telemetry.engine.slurm.values import ENDED_STATES
+
         now = self.known_at = time.monotonic()
         slurm_at = now
         unknown = [told["asked"] for told in answer["items"] if not told["known"]]
@@ -214,7 +216,10 @@ class Waiting:
         elif stale:
             self.because = f"The portal has not looked at {stale['cluster']} since {stale['looked']}."
         self.ask_slurm_at = (self.ask_slurm_at or slurm_at) if unknown or stale else None
+        # All that is known of it has ended, and it is not sure that this is all: the portal says so soon.
+        is_ending = any(not told["over"] and told["state"] in ENDED_STATES for told in answer["items"])
         again_s = STALEST_S if not unknown else UNKNOWN_S if now - self.began >= UNKNOWN_S else UNKNOWN_EVERY_S
+        again_s = min(again_s, UNKNOWN_EVERY_S) if is_ending else again_s
         self.watch.ask_at = now + again_s if self.watch.ask_at is None else self.watch.ask_at
 
     def _ask_slurm(self) -> None:

@@ -5,12 +5,13 @@ Statuses follow sbatch(1) `--wait`: the job's own, 128 + the signal, of an array
 itself there is no status of its own; those numbers are ours, above every 128 + signal.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from telemetry.engine.slurm.errors import FieldError
-from telemetry.engine.slurm.job_ids import JobId, holds_any, parse_job_id
+from telemetry.engine.slurm.job_ids import JobId, count_array_tasks, holds_any, parse_job_id
 from telemetry.engine.slurm.values import CLOSED_STRETCH_STATES, ENDED_STATES
 
 CANCELLED: Final = 201
@@ -28,6 +29,10 @@ OVER_STATE: Final = {
 # Slurm may put a job that ended so back into the queue (slurm.conf JobRequeue, PreemptMode): its next record follows.
 MAY_RETURN: Final = frozenset({"NODE_FAIL", "BOOT_FAIL", "PREEMPTED"})
 RETURNS_WITHIN_S: Final = 30
+# Accounting may tell of an array's tasks out of order: what is all over now may have a task that is not told yet.
+ARRAY_QUIET_S: Final = 15
+ARRAY_LACKS_S: Final = 600
+_ARRAY: Final = re.compile(r"\s(?:--array[= ]|-a ?)([0-9][0-9,:-]*)(?:%[0-9]+)?(?=\s|$)")
 # Records of one number that are further apart are of two jobs: the ids began anew in between.
 SAME_JOB_S: Final = 30 * 86_400
 
@@ -125,6 +130,23 @@ def stand(records: Sequence[Record], *, now_s: int) -> Standing | None:
     worst = max(over, key=status_of, default=None)
     all_over = len(over) == len(records) and worst is not None
     return Standing(_state(records), all_over, status_of(worst) if all_over and worst else None, dict(counts), worst)
+
+
+def is_whole(asked: JobId, known: int, *, submit_line: str, quiet_s: int) -> bool:
+    """Say whether so many tasks of an array can be all of those asked for.
+
+    How many there are is sure where the id says it or the command line of the submission; elsewhere, and should one
+    never be told, a time without news decides.
+    """
+    named = _ARRAY.search(submit_line)
+    spec = asked.array_spec or (named[1] if named else None)
+    try:
+        wanted = count_array_tasks(spec) if spec else 0
+    except FieldError:
+        wanted = 0
+    if wanted:
+        return known >= wanted or quiet_s >= ARRAY_LACKS_S
+    return quiet_s >= ARRAY_QUIET_S
 
 
 def status_of(record: Record) -> int:

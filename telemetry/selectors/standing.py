@@ -12,7 +12,7 @@ from portal.core.errors import Conflict
 from principals.actors import Actor
 from principals.models import Cluster
 from telemetry.engine.slurm.job_ids import JobId
-from telemetry.engine.waiting import SAME_JOB_S, Record, Standing, pick, stand
+from telemetry.engine.waiting import SAME_JOB_S, Record, Standing, is_whole, pick, stand
 from telemetry.models import Job
 
 MOST_PARTS: Final = 128  # of a heterogeneous job (slurm.h, MAX_HET_JOB_COMPS): their numbers follow each other
@@ -69,14 +69,21 @@ def _standing(asked: JobId, first: Job | None) -> JobStanding:
         parts = Q(raw_id__range=numbers, job_id__startswith=f"{asked.job}+", cluster_user=first.cluster_user_id)
     else:
         parts = Q(raw_id=first.raw_id, cluster_user=first.cluster_user_id)
-    columns = ("pk", "job_id", "state", "submit", "end", "exit_code", "exit_signal", "array_tasks")
+    columns = ("pk", "job_id", "state", "submit", "end", "exit_code", "exit_signal", "array_tasks", "changed")
     keys: dict[Record, int] = {}
-    for pk, job_id, state, submit, end, code, signal, tasks in same.filter(parts).values_list(*columns):
+    last = first.changed
+    for pk, job_id, state, submit, end, code, signal, tasks, changed in same.filter(parts).values_list(*columns):
         end_s = int(end.timestamp()) if end else None
         record = Record(job_id, state, int(submit.timestamp()), end_s, code or 0, signal or 0, tasks)
         keys[record] = pk
+        last = max(last, changed)
     records = pick(asked, keys)
     standing = stand(records, now_s=clock.now_s())
+    if standing and standing.is_over and first.array_job_id and asked.array_task is None:
+        quiet_s = int((clock.now() - last).total_seconds())
+        known = sum(standing.counts.values())
+        if not is_whole(asked, known, submit_line=first.submit_line, quiet_s=quiet_s):
+            standing = standing._replace(is_over=False, status=None)
     shown = records[0] if len(records) == 1 else standing.worst if standing else None
     job = _load(keys[shown]) if shown else None
     return JobStanding(asked, first.cluster if standing else None, standing, job)

@@ -204,13 +204,14 @@ def test_an_array_says_its_counts_and_ends_with_its_worst_task(portal: Portal, w
 
     def task(number: int, state: str, **values: str) -> tuple[int, str, dict[str, str]]:
         raw = array if number == 3 else array + number
-        return raw, state, {"JobID": f"{array}_{number}", **values}
+        return raw, state, {"JobID": f"{array}_{number}", **line, **values}
 
-    portal.feed((array, "PENDING", {"JobID": f"{array}_[1-3]"}))
+    line = {"SubmitLine": "sbatch --array=1-3 job.sh"}
+    portal.feed((array, "PENDING", {"JobID": f"{array}_[1-3]", **line}))
     whole, last = waits(array), waits(f"{array}_3")
     assert whole.next() == (str(array), "PENDING", False)
     assert last.next() == (f"{array}_3", "PENDING", False)
-    portal.feed(task(1, "RUNNING"), task(2, "RUNNING"), (array, "PENDING", {"JobID": f"{array}_[3]"}))
+    portal.feed(task(1, "RUNNING"), task(2, "RUNNING"), (array, "PENDING", {"JobID": f"{array}_[3]", **line}))
     assert whole.next() == (str(array), "RUNNING", False)
     portal.feed(task(1, "FAILED", ExitCode="4:0"), task(2, "COMPLETED"), task(3, "RUNNING"))
     assert whole.next() == (str(array), "RUNNING", False)

@@ -3,21 +3,23 @@
 import json
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 import pytest
 
+from tests.support.capabilities import ROOT
 from tests.support.web import Web, serving
 
 PATIENCE_S = 20
-MANY = 30_000
+MANY, AT_ONCE = 30_000, 500
 SETUP = """
 import json
 from tests import factories
@@ -32,14 +34,16 @@ from portal.core import live
 with transaction.atomic():
     live.announce([live.News(name=name, topics=(sys.argv[1],), payload={}) for name in sys.argv[2:]])
 """
+# As much as is asked for, at each line.
 FLOOD = """
-import sys, time
+import sys
 from django.db import transaction
 from portal.core import live
-for start in range(0, int(sys.argv[2]), 500):
+for line in sys.stdin:
+    first = int(line)
     with transaction.atomic():
-        live.announce([live.News(name=f"{number:0100}", topics=(sys.argv[1],)) for number in range(start, start + 500)])
-    time.sleep(0.1)
+        numbers = range(first, first + int(sys.argv[2]))
+        live.announce([live.News(name=f"{number:0100}", topics=(sys.argv[1],)) for number in numbers])
 """
 REVOKE = """
 from principals.models import AgentToken
@@ -58,6 +62,18 @@ class Portal:
 
     def tell(self, *names: str) -> None:
         self.web.run(TELL, self.topic, *names)
+
+    @contextmanager
+    def flooding(self) -> Iterator[IO[str]]:
+        """Give the input of a process that tells `AT_ONCE` at each line."""
+        command = [sys.executable, "-W", "ignore", "-c", f"import django; django.setup()\n{FLOOD}"]
+        options = [self.topic, str(AT_ONCE)]
+        environment = self.web.environment
+        with subprocess.Popen(
+            [*command, *options], cwd=ROOT, env=environment, stdin=subprocess.PIPE, text=True
+        ) as made:
+            assert made.stdin is not None
+            yield made.stdin
 
     @contextmanager
     def stream(self, *, last: str = "", **query: object) -> Iterator["Stream"]:
@@ -178,10 +194,11 @@ def test_whoever_reads_slowly_must_resync_and_holds_up_nobody(portal: Portal) ->
         quick.next()
         while not slow.recv(4096).endswith(b"}\n\n\r\n"):  # its hello
             pass
-        with ThreadPoolExecutor(1) as thread:
-            flood = thread.submit(portal.web.run, FLOOD, portal.topic, str(MANY))
-            assert [int(name) for name in quick.names(MANY)] == list(range(MANY))
-            flood.result()
+        with portal.flooding() as flood:
+            for first in range(0, MANY, AT_ONCE):  # never more than the backlog of whoever reads
+                flood.write(f"{first}\n")
+                flood.flush()
+                assert [int(name) for name in quick.names(AT_ONCE)] == list(range(first, first + AT_ONCE))
         slow.settimeout(PATIENCE_S)
         heard = b""
         while b"event: resync" not in heard[-20_000:]:

@@ -54,6 +54,17 @@ def test_every_form_of_an_id_is_answered(jobs: Cluster, agent_api: Api):
     assert (array["cluster"], array["job"]["job_id"], array["looked"]) == ("aster", "2_2", None)
 
 
+def test_an_array_of_which_a_task_is_not_told_yet_is_not_over(jobs: Cluster, agent_api: Api):
+    """Accounting told of the last task before one that ended earlier: a real Slurm under load does."""
+    line = {"SubmitLine": "sbatch --array=1-2 job.sh"}
+    ingest(jobs, text(live_row(20, "COMPLETED", JobID="20_2", **line, **MINE)))
+    assert told(agent_api, "20 20_2") == [
+        ("20", True, "COMPLETED", False, None), ("20_2", True, "COMPLETED", True, 0)
+    ]  # fmt: skip
+    ingest(jobs, text(live_row(21, "FAILED", JobID="20_1", ExitCode="5:0", **line, **MINE)))
+    assert told(agent_api, "20") == [("20", True, "FAILED", True, 5)]
+
+
 def test_another_persons_job_is_unknown_even_with_the_lab_s_right(jobs: Cluster, cast: Cast, agent_api: Api):
     assert told(agent_api, "7") == [("7", False, "", False, None)]
     assert told(Api(factories.make_token(cast.agent, "jobs:read", "lab:read")), "7")[0][1] is False

@@ -3,7 +3,7 @@
 import pytest
 
 from telemetry.engine.slurm.errors import FieldError
-from telemetry.engine.waiting import MAY_RETURN, Record, describe_counts, exit_status, pick, read_asked, stand
+from telemetry.engine.waiting import MAY_RETURN, Record, describe_counts, exit_status, is_whole, pick, read_asked, stand
 
 NOW = 1_800_000_000
 ARRAY = [
@@ -93,3 +93,23 @@ def test_what_slurm_may_put_back_is_over_a_little_later(state: str) -> None:
     soon, later = stand([record], now_s=NOW + 5), stand([record], now_s=NOW + 31)
     assert soon is not None and not soon.is_over
     assert later is not None and later.is_over
+
+
+@pytest.mark.parametrize(
+    ("asked", "line", "known", "quiet_s", "whole"),
+    [
+        ("7", "sbatch --array=1-4%2 job.sh", 4, 0, True),
+        ("7", "sbatch --array=1-4%2 job.sh", 3, 60, False),
+        ("7", "sbatch -a 0-9:3 job.sh", 4, 0, True),
+        ("7", "sbatch -a0-9 job.sh", 9, 599, False),
+        ("7", "sbatch -a0-9 job.sh", 9, 600, True),  # one that nobody tells of
+        ("7_[1-2]", "sbatch --array=1-4 job.sh", 2, 0, True),
+        ("7_[1-3]", "sbatch job.sh", 2, 60, False),
+        ("7", "sbatch job.sh", 4, 14, False),  # an #SBATCH line says how many
+        ("7", "sbatch job.sh", 4, 15, True),
+    ],
+)
+def test_an_array_is_over_when_all_its_tasks_are_known(
+    asked: str, line: str, known: int, quiet_s: int, whole: bool
+) -> None:
+    assert is_whole(read_asked(asked), known, submit_line=line, quiet_s=quiet_s) is whole
