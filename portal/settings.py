@@ -274,6 +274,7 @@ CONTENT_SECURITY_POLICY = csp.POLICY
 logs.configure(lambda text: redact(text, key=b"\0" * 32).text)  # the fingerprints go nowhere
 LOGGING = logs.logging_config(env.str("LOG_LEVEL", default="INFO"))
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
+DJANGO_STRUCTLOG_REQUEST_CANCELLED_LOG_LEVEL = logging.INFO  # whoever follows a stream leaves it in the middle
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO  # a refusal is an answer, no fault of ours
 # RequestIdMiddleware lets only plain tokens through, so what arrives may be trusted to be one.
 DJANGO_STRUCTLOG_TRUST_UPSTREAM_REQUEST_ID = True

@@ -329,6 +329,33 @@ class JobOut(Schema):
     submit_line: str
 
 
+class StandingOut(Schema):
+    """How a job, a task or an array stands. `known` is false where there is none that the caller may see.
+
+    `over` says whether nothing of it is left to come; then `exit_status` is the job's own, 128 + the signal, of several
+    the highest; 201 cancelled, 202 time limit, 203 memory, 204 node, 205 preempted, 206 deadline, 207 revoked.
+    `counts` are tasks by state. `job` is the record itself, of several the one that ended worst, null where none did.
+    `looked` is when the portal last looked at the cluster’s queue; null where it does not read one.
+    """
+
+    asked: str
+    known: bool
+    cluster: str = ""
+    state: str = ""
+    over: bool = False
+    exit_status: int | None = None
+    counts: dict[str, int] = {}
+    looked: datetime | None = None
+    job: JobOut | None = None
+
+
+class StandingsOut(Schema):
+    """How some jobs stand, in the order asked. Events up to `seq` are in it; those after it may be."""
+
+    seq: int
+    items: list[StandingOut]
+
+
 class ReceiptOut(Schema):
     """A word for the comment of jobs. It is no secret: it gives no rights, and says nothing of other people's jobs."""
 

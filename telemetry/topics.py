@@ -1,11 +1,13 @@
 """Topics that jobs are told on, and who may listen. Their events carry login names, so agents hear their owner's only.
 
-`job:<cluster>:<raw id>`, `user-jobs:<ClusterUser id>`, `lab-jobs:<lab id>`, `all-jobs:<cluster>`.
+`job:<cluster>:<raw id>`, `array:<cluster>:<array's number>`, `user-jobs:<ClusterUser id>`, `lab-jobs:<lab id>`,
+`all-jobs:<cluster>`, and `campaign:<ClusterUser id>:<label>`, for a label is one person's word.
 """
 
 from portal.core.topics import TopicKind, register
 from principals.actors import Actor
 from principals.models import Cluster, ClusterUser, Lab
+from telemetry.engine.slurm.records import is_label
 from telemetry.models import Job
 
 _MAX_ID = 2**63 - 1
@@ -34,6 +36,11 @@ def _may_hear_job(actor: Actor, key: str) -> bool:
 def _may_hear_user(actor: Actor, key: str) -> bool:
     user_id = _id_of(key)
     return user_id is not None and ClusterUser.objects.visible_to(actor).filter(pk=user_id).exists()
+
+
+def _may_hear_campaign(actor: Actor, key: str) -> bool:
+    user_id, _, label = key.partition(":")
+    return is_label(label) and _may_hear_user(actor, user_id)
 
 
 def _may_hear_lab(actor: Actor, key: str) -> bool:
@@ -69,6 +76,8 @@ def _all_clusters(actor: Actor) -> list[str]:
 def register_topics() -> None:
     """Register the kinds of this app; called once, when it starts."""
     register(TopicKind("job", "Changes of one job", _may_hear_job))
+    register(TopicKind("array", "Tasks of one array by state, at each change", _may_hear_job))
+    register(TopicKind("campaign", "Changes of the jobs of one login name with one campaign label", _may_hear_campaign))
     register(TopicKind("user-jobs", "Changes of the jobs of one login name", _may_hear_user, _own_users))
     register(TopicKind("lab-jobs", "Changes of a lab's jobs", _may_hear_lab, _own_labs))
     register(TopicKind("all-jobs", "Changes of every job of a cluster", _may_hear_all, _all_clusters))

@@ -5,7 +5,8 @@ What opens connections is imported when a request is made: `gatehouse --help` do
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -23,11 +24,12 @@ class PortalUnreachable(Exception):
 
 
 class PortalRefused(Exception):
-    """The portal answered with a problem (RFC 9457)."""
+    """The portal answered with a problem (RFC 9457), and with this status."""
 
-    def __init__(self, problem: dict[str, Any]) -> None:
+    def __init__(self, problem: dict[str, Any], status: int) -> None:
         super().__init__(problem.get("detail", ""))
         self.problem = problem
+        self.status = status
 
 
 def portal_url() -> str:
@@ -78,6 +80,16 @@ def get(path: str) -> dict[str, Any]:
 
     Errors: `PortalRefused` with the problem the portal gave, `PortalUnreachable` where it gave none.
     """
+    with asking(path) as response:
+        return _object(response)
+
+
+@contextmanager
+def asking(path: str, *, timeout_s: float = TIMEOUT_S) -> Iterator[IO[bytes]]:
+    """GET an address below /api/v1 and give the answer to be read, each time within `timeout_s`.
+
+    Errors, also while it is read: `PortalRefused` with the problem the portal gave, `PortalUnreachable` without one.
+    """
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
     from urllib.request import Request
@@ -87,11 +99,11 @@ def get(path: str) -> dict[str, Any]:
         f"{url}/api/v1{path}", headers={"Authorization": f"Bearer {token()}", "User-Agent": "gatehouse"}
     )
     try:
-        with _opener().open(request, timeout=TIMEOUT_S) as response:
-            return _object(response)
+        with _opener().open(request, timeout=timeout_s) as response:
+            yield response
     except HTTPError as error:
         with error:
-            raise PortalRefused(_problem(error.code, error)) from None
+            raise PortalRefused(_problem(error.code, error), error.code) from None
     except URLError as error:
         raise PortalUnreachable(f"{url} does not answer: {error.reason}. {_WHICH}") from None
     except (OSError, HTTPException, ValueError) as error:

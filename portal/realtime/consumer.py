@@ -1,19 +1,14 @@
 """The one WebSocket consumer: `/ws/events/?topics=a,b&after=N`.
 
-Server → client, one JSON object a message:
-  hello     {seq, topics}                    where the socket stands and what it hears
-  event     {seq, name, at, topics, payload} one piece of news; `seq` is the cursor to come back with
-  caught_up {seq}                            after the events missed since `after`; live from here
-  resync    {seq}                            events were lost to this client: load the state again, go on from `seq`
+Server → client, one JSON object a message: those of `telling`, and
   subscribed, unsubscribed {seq, topics}     the answer to a change of topics; `topics` is all that is heard now
   pong      {seq}
   error     {code, detail, remedy}           a message that could not be followed; the socket stays open
-  closed    {code, reason, remedy}           why the socket closes: 4000 + the HTTP status it stands for
 Client → server: subscribe {topics}, unsubscribe {topics}, ping.
 """
 
 import asyncio
-import json
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
@@ -22,16 +17,14 @@ import structlog
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from portal.core.errors import DomainError
-from portal.realtime import catchup, tail, viewers
+from portal.realtime import tail, telling, viewers
 from portal.realtime.listeners import Listener
 from portal.realtime.messages import read_cursor, read_message
-from portal.realtime.stream import Event
+from portal.realtime.telling import CLOSE_BASE, TRY_AGAIN_LATER, Message
 from portal.realtime.threads import in_database
 
 log = structlog.get_logger(__name__)
 
-CLOSE_BASE = 4000
-TRY_AGAIN_LATER = 1013  # RFC 6455 registry
 MAX_REASON_BYTES = 123  # RFC 6455 §5.5
 
 
@@ -87,35 +80,14 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         after = read_cursor(query.get("after", [""])[-1])
         viewer, topics = await in_database(viewers.admit, self.scope, asked)
         async with self._tail.listening(viewer, topics) as listener:
-            standing = await catchup.stand_at(listener, after)
-            await self._tell("hello", seq=standing.seq, topics=sorted(listener.topics))
-            if standing.resync:
-                await self._tell("resync", seq=standing.seq)
-            while standing.seq < standing.upto:
-                page, standing = await catchup.read_missed(listener, standing)
-                for event in page:
-                    await self._send_event(event, listener)
-            if after is not None:
-                await self._tell("caught_up", seq=standing.upto)
+            await self._pass_on(telling.catch_up(listener, after))
             self._listener = listener
             self._opened.set()
-            await self._pump(listener)
+            await self._pass_on(telling.follow(self._tail, listener))
 
-    async def _pump(self, listener: Listener) -> None:
-        while True:
-            await listener.wait()
-            if listener.overflowed:
-                listener.skip_to(self._tail.position)
-                await self._tell("resync", seq=listener.cursor)
-            event = listener.next()
-            listener.require_right()
-            if event is not None:
-                await self._send_event(event, listener)
-
-    async def _send_event(self, event: Event, listener: Listener) -> None:
-        listener.require_right()
-        if event.seen_by(listener.topics):
-            await self.send(event.text(listener.topics))
+    async def _pass_on(self, messages: AsyncIterator[Message]) -> None:
+        async for message in messages:
+            await self.send(message.text)
 
     async def _follow(self, kind: str, topics: list[str], listener: Listener) -> None:
         if kind == "ping":
@@ -131,7 +103,7 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _tell(self, kind: str, **facts: Any) -> None:
         if not self._closed:
-            await self.send(json.dumps({"type": kind, **facts}))
+            await self.send(telling.message(kind, **facts).text)
 
     async def _refuse(self, code: int, reason: str, remedy: str) -> None:
         if self._closed:

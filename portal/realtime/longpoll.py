@@ -28,7 +28,7 @@ async def poll(viewer: Viewer, topics: list[str], *, after: int | None, wait_s: 
 
     Without `after` only the present position is told. Errors: `TooMany` listeners, those of a right lost while waiting.
     """
-    await sync_to_async(_free_connections)()
+    await sync_to_async(free_connections)()
     current = tail.of_this_process()
     async with current.listening(viewer, topics) as listener:
         standing = await catchup.stand_at(listener, after)
@@ -65,8 +65,8 @@ def _quiet_until(listener: Listener, standing: Standing, current: tail.Tail) -> 
     return max(standing.upto, current.position)
 
 
-def _free_connections() -> None:
-    """Give back the request's database connection: a wait of 30 s has no use for it."""
+def free_connections() -> None:
+    """Give back the request’s database connection: whoever waits has no use for it."""
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close()

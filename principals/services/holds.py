@@ -96,12 +96,16 @@ def _tell(actor: Actor, hold: Hold, *, verb: str, name: str, reason: str) -> Non
 
 def _topics(hold: Hold) -> list[tuple[str, ...]]:
     """Return who hears of a hold, an event each: staff and its subject; of many agents at once each, and its people."""
-    if hold.subject_kind in (Hold.Subject.AGENT, Hold.Subject.USER, Hold.Subject.SERVICE):
-        return [(f"{hold.subject_kind}:{hold.subject_id}", "facility:principals")]
-    rows = selectors.agents_at(hold.place).values_list("pk", "owner_id", "lab_id")
-    heard = {f"lab:{hold.subject_id}"} if hold.subject_kind == Hold.Subject.LAB else set[str]()
-    for pk, owner_id, lab_id in rows:
-        heard |= {f"agent:{pk}", f"user:{owner_id}", f"lab:{lab_id}"}
+    own = f"{hold.subject_kind}:{hold.subject_id}"
+    if hold.subject_kind in (Hold.Subject.AGENT, Hold.Subject.SERVICE):
+        return [(own, "facility:principals")]
+    if hold.subject_kind == Hold.Subject.USER:
+        stopped = Agent.objects.filter(owner=hold.subject_id).exclude(status=Agent.Status.RETIRED)
+        heard = {own} | {f"agent:{pk}" for pk in stopped.values_list("pk", flat=True)}
+    else:
+        heard = {own} if hold.subject_kind == Hold.Subject.LAB else set[str]()
+        for pk, owner_id, lab_id in selectors.agents_at(hold.place).values_list("pk", "owner_id", "lab_id"):
+            heard |= {f"agent:{pk}", f"user:{owner_id}", f"lab:{lab_id}"}
     listed = ["facility:principals", *sorted(heard)]
     return [tuple(listed[at : at + TOPICS_AN_EVENT]) for at in range(0, len(listed), TOPICS_AN_EVENT)]
 

@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from ninja import Query, Router
 
+from portal.core import live
 from portal.core.errors import Invalid, NotFound
 from portal.core.idempotency import idempotent
 from portal.core.moments import Moment
@@ -16,13 +17,17 @@ from portal.core.problems import answers
 from principals.actors import Actor
 from principals.auth import actor_of, requires
 from telemetry import services
+from telemetry.engine.slurm.errors import FieldError
+from telemetry.engine.slurm.job_ids import JobId
 from telemetry.engine.transitions import describe_outcome
-from telemetry.models import Job
-from telemetry.schemas import JobOut, JobPage, RawJobId, ReceiptOut
-from telemetry.selectors import JobFilter, held_now, newest_by_raw_id, newest_first
+from telemetry.engine.waiting import read_asked
+from telemetry.models import Job, SlurmReader
+from telemetry.schemas import JobOut, JobPage, RawJobId, ReceiptOut, StandingOut, StandingsOut
+from telemetry.selectors import JobFilter, JobStanding, find_standing, held_now, newest_by_raw_id, newest_first
 
 router = Router()
 OTHER = "other"
+MOST_IDS = 200
 _CURSOR = re.compile(r"(\d{1,12})\.(\d{1,18})\Z", re.ASCII)
 
 
@@ -72,6 +77,49 @@ def request_receipt(
     return 200, ReceiptOut(
         receipt=receipt.public_id, cluster=receipt.cluster.name, valid_until=receipt.valid_until,
         sbatch_options=[f"--comment={receipt.public_id}"],
+    )  # fmt: skip
+
+
+@router.get("/standing", auth=requires("jobs:read"), response=answers(200, StandingsOut))
+def get_standing(
+    request: HttpRequest,
+    ids: Annotated[str, Query(min_length=1, max_length=8000, description="123, 123_4, 123_[1-5], 123+1; by spaces.")],
+    cluster: Annotated[str, Query(max_length=64)] = "",
+) -> StandingsOut:
+    """Say how jobs stand now, by their ids as Slurm writes them, and up to which event that is. To wait for them,
+    listen first, then ask this, then go by the events after `seq`. An agent's own person's jobs alone are known.
+    """
+    actor, asked = actor_of(request), _read_ids(ids)
+    seq = live.newest_seq()  # before the jobs: what was told up to here had happened when they are read
+    found = find_standing(actor, list(asked.values()), cluster=cluster)
+    looked = dict(SlurmReader.objects.values_list("cluster_id", "looked"))
+    return StandingsOut(
+        seq=seq, items=[_show_standing(text, each, looked, actor) for text, each in zip(asked, found, strict=True)]
+    )
+
+
+def _read_ids(text: str) -> dict[str, JobId]:
+    words = list(dict.fromkeys(text.split()))
+    if len(words) > MOST_IDS:
+        raise Invalid(
+            f"More than {MOST_IDS} jobs were asked for.", code="too_many_jobs", remedy="Ask in several parts."
+        )
+    try:
+        return {word: read_asked(word) for word in words}
+    except FieldError as error:
+        raise Invalid(
+            f"{error.detail}.", code="job_id_malformed", remedy="Write 123, 123_4, 123_[1-5] or 123+1."
+        ) from None
+
+
+def _show_standing(text: str, found: JobStanding, looked: dict[int, datetime | None], actor: Actor) -> StandingOut:
+    standing, cluster = found.standing, found.cluster
+    if standing is None or cluster is None:
+        return StandingOut(asked=text, known=False)
+    return StandingOut(
+        asked=text, known=True, cluster=cluster.name, state=standing.state, over=standing.is_over,
+        exit_status=standing.status, counts=standing.counts, looked=looked.get(cluster.pk),
+        job=show_job(found.job, actor) if found.job else None,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ ENDED: Final = "job.ended"
 REQUEUED: Final = "job.requeued"
 SUSPENDED: Final = "job.suspended"
 RESUMED: Final = "job.resumed"
+ARRAY: Final = "job.array"  # of an array's tasks: how many are in which state
 
 WAITING_STATES: Final = frozenset(
     {

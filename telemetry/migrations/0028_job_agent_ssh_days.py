@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('principals', '0008_session_evidence'),
-        ('telemetry', '0025_hook_reports'),
+        ('telemetry', '0026_array_index'),
     ]
 
     operations = [

@@ -178,6 +178,9 @@ class Job(models.Model):
             models.Index(fields=["cluster", "end"], name="telemetry_job_active", condition=Q(end=None)),
             models.Index(fields=["cluster", "usage_end"], name="telemetry_job_long", condition=Q(is_long=True)),
             models.Index(fields=["cluster", "usage_end"], name="telemetry_job_gpus", condition=Q(gpus__gt=0)),
+            models.Index(
+                fields=["cluster", "array_job_id"], name="telemetry_job_array", condition=Q(array_job_id__isnull=False)
+            ),
             models.Index(fields=["session"], name="telemetry_job_session", condition=Q(session__isnull=False)),
             models.Index(fields=["agent", "submit"], name="telemetry_job_agent", condition=Q(agent__isnull=False)),
         ]

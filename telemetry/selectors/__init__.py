@@ -33,6 +33,7 @@ from telemetry.selectors.rhythm import HourOfWeek, Runtimes, hour_of_week, runti
 from telemetry.selectors.scope import Definition, Period, Scope
 from telemetry.selectors.sessions import SessionAges, session_ages
 from telemetry.selectors.shares import DayLoad, HarnessLoad, Shares, Split, by_day, by_harness, shares
+from telemetry.selectors.standing import JobStanding, find_standing
 from telemetry.selectors.totals import Totals, daily_totals, ratio, totals
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "HarnessLoad",
     "HourOfWeek",
     "JobFilter",
+    "JobStanding",
     "JobTotals",
     "Loads",
     "OrderedJobs",
@@ -72,6 +74,7 @@ __all__ = [
     "daily_totals",
     "find_by_id",
     "find_stale",
+    "find_standing",
     "gpu_by_lab",
     "gpu_by_partition",
     "gpu_fits",

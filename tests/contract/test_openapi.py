@@ -9,6 +9,7 @@ import schemathesis
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
+from django.http import HttpResponse
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import checks
 from schemathesis.specs.openapi import checks as openapi_checks
@@ -73,11 +74,17 @@ def _without_waiting(poll):
     return lambda viewer, heard, *, after, wait_s: poll(viewer, heard, after=after, wait_s=0)
 
 
+async def _without_streaming(viewer, heard, *, after):
+    """A stream has no end, and a WSGI server cannot serve one."""
+    return HttpResponse("", content_type="text/event-stream")
+
+
 @pytest.fixture
 def tokens(cast, monkeypatch, _kept_connection) -> dict[TokenKind, str]:
     """One token of each kind, with every scope it can carry, that no throttle stops."""
     monkeypatch.setattr("principals.auth.REQUESTS_PER_MINUTE", 1_000_000)
     monkeypatch.setattr("portal.realtime.api.longpoll.poll", _without_waiting(longpoll.poll))
+    monkeypatch.setattr("portal.realtime.api.sse.respond", _without_streaming)
     names = {kind: [scope.name for scope in scopes_for(kind)] for kind in TokenKind}
     return {
         TokenKind.AGENT: factories.make_token(cast.agent, *names[TokenKind.AGENT]),

@@ -185,6 +185,7 @@ OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/openapi.json", 200),
     Row("GET", "/api/v1/me", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/events", 200, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/events/stream", 200, {"none": 401, "service": 403}),
     Row(
         "POST",
         "/api/v1/ingest/findings",
@@ -228,6 +229,7 @@ OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/otlp/days", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/jobs", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
     Row("POST", "/api/v1/jobs/receipts", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
+    Row("GET", "/api/v1/jobs/standing?ids=1", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
     Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
     Row("GET", "/api/v1/lessons?text=oom", 200, {"none": 401, "service": 403}),
     Row("POST", "/api/v1/lessons/look-up", 200, {"none": 401, "service": 403}, {"text": "oom"}),

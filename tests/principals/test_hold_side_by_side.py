@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from portal.core import clock
+from portal.core.models import LiveEvent
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
 from principals.engine import scopes, tokens
@@ -23,6 +24,16 @@ def hold(kind: str, pk: int, until: datetime | None = None) -> Hold:
         actor=SYSTEM_ACTOR, subject_kind=kind, subject_id=pk, kind=Hold.Kind.FLOOD, code="flood", reason="Too much.",
         until=until,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "whose"), [("user", "colleague"), ("lab", "lab")])
+def test_the_agents_that_a_hold_on_a_person_or_lab_stops_hear_of_it(cast: Cast, kind: str, whose: str) -> None:
+    retired = factories.make_agent(cast.lab, cast.colleague, status="retired")
+    placed = hold(kind, getattr(cast, whose).pk)
+    principal_services.lift_hold(actor=SYSTEM_ACTOR, hold=placed, reason="Over.")
+    for told in LiveEvent.objects.filter(name__in=("hold.placed", "hold.lifted")):
+        assert f"agent:{cast.agent.pk}" in told.topics
+        assert not {f"agent:{retired.pk}", f"agent:{cast.foreign_agent.pk}"}.intersection(told.topics)
 
 
 def test_a_longer_hold_is_not_lost_in_an_equal_one_that_lapses_before(cast: Cast) -> None:

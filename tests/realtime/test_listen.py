@@ -222,15 +222,15 @@ async def test_a_slow_client_loses_its_backlog_and_is_told_while_others_lose_not
 ) -> None:
     monkeypatch.setattr(listeners, "BACKLOG", 10)
     gate = asyncio.Event()
-    sent = consumer.EventsConsumer._send_event
+    sent = consumer.EventsConsumer.send
     slow_cookie = await cookie_of(cast.staff)
 
-    async def held_back(self, event, listener):  # type: ignore[no-untyped-def]
-        if listener.viewer.session_key == slow_cookie:
+    async def held_back(self, text_data):  # type: ignore[no-untyped-def]
+        if '"event"' in text_data and self._listener.viewer.session_key == slow_cookie:
             await gate.wait()
-        await sent(self, event, listener)
+        await sent(self, text_data)
 
-    monkeypatch.setattr(consumer.EventsConsumer, "_send_event", held_back)
+    monkeypatch.setattr(consumer.EventsConsumer, "send", held_back)
     slow = await sockets.listen(cookie=slow_cookie)
     quick = await sockets.listen(cookie=await cookie_of(cast.infosec))
     for n in range(30):

@@ -165,6 +165,18 @@ def test_recent_changes_are_told_and_history_is_not(cluster: Cluster):
     assert (ended.payload["user"], ended.payload["lab"], ended.payload["old_state"]) == ("ada", "chem", None)
 
 
+def test_an_event_says_enough_to_act(cluster: Cluster):
+    line = "sbatch -o /w/%j.out job.sh"
+    ingest(cluster, text(live_row(7, "TIMEOUT", SubmitLine=line, NodeList="n[1-2]", Timelimit="01:00:00")))
+    told = LiveEvent.objects.get().payload
+    wanted = {
+        "outcome": "reached its time limit", "node_list": "n[1-2]", "stdout": "/w/7.out", "stderr": "", "waits_for": "",
+        "hint": "It had 1 h. Ask for more time (--time), or let it write and read checkpoints.",
+        "page": "http://127.0.0.1:8000/jobs/aster/7/", "api": "http://127.0.0.1:8000/api/v1/jobs/aster/7",
+    }  # fmt: skip
+    assert {name: told[name] for name in wanted} == wanted
+
+
 def test_one_audit_row_a_batch_and_the_source_is_noted(cluster: Cluster):
     batch = ingest(cluster, many(50), source="nightly")
     event = AuditEvent.objects.get(verb="ingest.jobs")

@@ -71,3 +71,8 @@ def _ranges(spec: str) -> list[range]:
         first = int(match[1])
         ranges.append(range(first, int(match[2] or first) + 1, int(match[3] or 1)))
     return ranges
+
+
+def holds_any(spec: str, tasks: str) -> bool:
+    """Say whether two array ranges have a task in common. Raises `bad_job_id`."""
+    return any(task in held for asked in _ranges(tasks) for task in asked for held in _ranges(spec))

@@ -114,6 +114,11 @@ def told_extra(extra: Mapping[str, str]) -> str:
     return str(sorted(extra.items())) if extra else ""
 
 
+def is_label(text: str) -> bool:
+    """Say whether a text is a plain word of at most 64 letters, digits, `.`, `_`, `-`."""
+    return _LABEL.fullmatch(text) is not None
+
+
 def campaign_of(comment: str) -> str:
     """Read the campaign label of a job comment: JSON `{"campaign": "x"}` or a word `campaign=x`.
 
@@ -126,6 +131,6 @@ def campaign_of(comment: str) -> str:
             value = json.loads(comment).get("campaign", "")
         except (ValueError, RecursionError):
             return ""
-        return value if isinstance(value, str) and _LABEL.fullmatch(value) else ""
+        return value if isinstance(value, str) and is_label(value) else ""
     match = _CAMPAIGN.search(comment)
     return match[1] if match else ""

@@ -4,10 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from django.conf import settings
+
 from portal.core import clock
 from portal.core.live import News
 from principals.models import Cluster, Lab
-from telemetry.engine.slurm.records import JobRecord
+from telemetry.engine.job_hints import find_outputs, hint_for, waits_for
+from telemetry.engine.slurm.records import JobRecord, is_label
 from telemetry.engine.transitions import (
     NEWS_AGE_S,
     Transition,
@@ -18,7 +21,10 @@ from telemetry.engine.transitions import (
     name_transition,
 )
 from telemetry.events import JobNews
+from telemetry.services.ingest.arrays import Arrays
 from telemetry.services.ingest.rows import start_of
+
+MOST_NODES = 500  # letters of a list of nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,11 @@ class JobChange:
     campaign: str
     source: str
 
+    def wide_topics(self, cluster: Cluster) -> list[str]:
+        """Return the topics of more than this job: its person's, lab's and cluster's, and its campaign's."""
+        named = [f"campaign:{self.user_id}:{self.campaign}"] if is_label(self.campaign) else []
+        return [f"user-jobs:{self.user_id}", f"lab-jobs:{self.lab_id}", f"all-jobs:{cluster.name}", *named]
+
 
 def find_transition(record: JobRecord, old_state: str | None, *, now_s: int) -> Transition | None:
     """Return the named change of a record if it is news; most records of a file of history are none."""
@@ -50,20 +61,17 @@ def find_transition(record: JobRecord, old_state: str | None, *, now_s: int) -> 
 
 
 def tell(cluster: Cluster, changes: Iterable[JobChange]) -> list[News]:
-    """Return the live events of some changes: one query for the names of their labs."""
+    """Return the live events of some changes that were written: a query for their labs' names, two for arrays."""
     changes = list(changes)
     labs = dict(Lab.objects.filter(pk__in={change.lab_id for change in changes}).values_list("pk", "name"))
-    return [_news(cluster, change, labs[change.lab_id]) for change in changes]
+    arrays = Arrays(cluster, changes)
+    told = [_news(cluster, change, labs[change.lab_id], alone=arrays.is_summarised(change)) for change in changes]
+    return told + arrays.tell(labs)
 
 
-def _news(cluster: Cluster, change: JobChange, lab: str) -> News:
-    record = change.record
-    topics = (
-        f"job:{cluster.name}:{record.raw_job_id}",
-        f"user-jobs:{change.user_id}",
-        f"lab-jobs:{change.lab_id}",
-        f"all-jobs:{cluster.name}",
-    )
+def _news(cluster: Cluster, change: JobChange, lab: str, *, alone: bool) -> News:
+    own = f"job:{cluster.name}:{change.record.raw_job_id}"
+    topics = (own,) if alone else (own, *change.wide_topics(cluster))
     at = datetime.fromtimestamp(change.transition.at_s, UTC)
     return News(name=change.transition.event, topics=topics, payload={**_payload(cluster, change, lab)}, at=at)
 
@@ -71,6 +79,8 @@ def _news(cluster: Cluster, change: JobChange, lab: str) -> News:
 def _payload(cluster: Cluster, change: JobChange, lab: str) -> JobNews:
     record = change.record
     ended = record.end_s is not None
+    outputs = find_outputs(record)
+    place, base = f"{cluster.name}/{record.raw_job_id}", settings.BASE_URL.rstrip("/")
     outcome = describe_outcome(record.state, record.exit_code, record.exit_signal)
     return JobNews(
         job_id=record.job_id[:64],
@@ -103,4 +113,11 @@ def _payload(cluster: Cluster, change: JobChange, lab: str) -> JobNews:
         campaign=change.campaign,
         source=change.source,
         lag_s=round(max(0.0, clock.now().timestamp() - change.transition.at_s), 1),
+        waits_for=waits_for(record),
+        hint=hint_for(record),
+        node_list=record.node_list[:MOST_NODES],
+        stdout=outputs.stdout,
+        stderr=outputs.stderr,
+        page=f"{base}/jobs/{place}/",
+        api=f"{base}/api/v1/jobs/{place}",
     )
