@@ -22,7 +22,8 @@ from telemetry.engine.slurm.job_ids import JobId
 from telemetry.engine.transitions import describe_outcome
 from telemetry.engine.waiting import read_asked
 from telemetry.models import Job, SlurmReader
-from telemetry.schemas import JobOut, JobPage, RawJobId, ReceiptOut, StandingOut, StandingsOut
+from telemetry.schemas import RawJobId
+from telemetry.schemas.jobs import JobOut, JobPage, ReceiptOut, StandingOut, StandingsOut
 from telemetry.selectors import JobFilter, JobStanding, find_standing, held_now, newest_by_raw_id, newest_first
 
 router = Router()

@@ -25,7 +25,7 @@ from principals.engine.scopes import TELEMETRY
 from telemetry import services
 from telemetry.engine.otel import reading, wire
 from telemetry.engine.otel.measures import ERRORS, REQUESTS
-from telemetry.schemas import LogsTaken, MetricsTaken, ToldDay, ToldDays
+from telemetry.schemas.telling import LogsTaken, MetricsTaken, ToldDay, ToldDays
 from telemetry.selectors import Period
 from telemetry.selectors.harness import HarnessUse, telling_of
 
