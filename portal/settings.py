@@ -266,6 +266,10 @@ OTLP: str = env.str("GATEHOUSE_OTLP", default="off")
 if OTLP not in {"off", "ask", "on"}:
     raise ValueError(f"GATEHOUSE_OTLP is {OTLP!r}; it must be 'off', 'ask' or 'on'.")
 
+# --- commands of Slurm that are run once for many (`gatehouse squeue`) -------------------------------------
+# Names of clusters whose squeue and sacct this host may run for whoever waits for the same answer.
+SHARED_CALLS: list[str] = env.list("GATEHOUSE_SHARED_CALLS", default=[])
+
 # --- what the facility agreed to, which the report holds its figures against; empty: nothing --------------
 POLLS_PER_JOB_LIMIT: float | None = env.float("GATEHOUSE_POLLS_PER_JOB_LIMIT", default=None)
 TRIAL_ABUSE_LIMIT: float | None = env.float("GATEHOUSE_TRIAL_ABUSE_LIMIT", default=None)

@@ -24,6 +24,7 @@ from telemetry.models.ingest import (
 )
 from telemetry.models.inventory import InventoryReading, Node, Partition, Qos
 from telemetry.models.jobs import Actor, Job, JobState, PendingAttribution
+from telemetry.models.queue_sheets import QueueSheet, ShimUse
 from telemetry.models.receipts import JobReceipt
 from telemetry.models.rollups import (
     DataGeneration,
@@ -66,6 +67,7 @@ __all__ = [
     "PollingLoop",
     "Qos",
     "QuarantinedRow",
+    "QueueSheet",
     "RollupDay",
     "RollupDirty",
     "RollupGpu",
@@ -74,5 +76,6 @@ __all__ = [
     "RollupHour",
     "RollupUser",
     "SchedulerCalls",
+    "ShimUse",
     "SlurmReader",
 ]

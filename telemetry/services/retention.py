@@ -24,6 +24,7 @@ from telemetry.models import (
     JobGpu,
     PollingLoop,
     QuarantinedRow,
+    ShimUse,
 )
 from telemetry.services.activity.days import oldest_day_kept
 from telemetry.services.ingest import withdraw_mistyped
@@ -56,6 +57,7 @@ def prune() -> dict[str, int]:
         ),
         "gpu_readings": _delete(JobGpu.objects.filter(job__isnull=True, received__lt=now - GPU_WAITS)),
         "gaps": _delete(IngestGap.objects.filter(until__lt=now - GAPS_KEPT)),
+        "shim_uses": _delete(ShimUse.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
         "clusters": withdraw_mistyped(),
     } | _prune_activity(now)
 

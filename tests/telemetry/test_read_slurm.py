@@ -42,7 +42,7 @@ def commands(tmp_path: Path) -> Commands:
     (tmp_path / "config").write_text(CONFIG)
     (tmp_path / "queue").write_text("")
     (tmp_path / "accounting").write_bytes(text())
-    return Commands(environment={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    return Commands(environment={"PATH": f"{tmp_path}:/usr/bin:/bin"}, can_print=False)
 
 
 def asked(folder: Path) -> list[str]:

@@ -19,6 +19,7 @@ from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.reader.asking import IDS_A_CALL
 from telemetry.services.reader.inventory import take_inventory
 from telemetry.services.reader.naming import require_named
+from telemetry.services.reader.sheets import Sheets
 from telemetry.services.scheduler_calls import add_calls
 from telemetry.services.sources import note_source
 
@@ -58,7 +59,7 @@ class Reader:
         self.slurm_name, self.is_met = slurm_name or cluster.name, False
         self.stream = RecordStream(actor=actor, cluster=cluster, source=SOURCE)
         self.row = SlurmReader.objects.get_or_create(cluster=cluster)[0]
-        self.queue = _stored_queue(cluster)
+        self.queue, self.sheets = _stored_queue(cluster), Sheets(cluster)
         self.refused: set[int] = set()  # what was set aside: it is told once, not at every look
         self.unsettled: dict[int, int] = {}  # jobs that accounting lags behind with, and how often it was asked
 
@@ -76,6 +77,7 @@ class Reader:
         """
         self._require_going()
         queue = self.source.look()
+        self.sheets.keep(self.source.texts)
         asked = self.unsettled | dict.fromkeys(find_changed(self.queue, queue), 0)
         self.queue, self.unsettled = queue, dict(asked)
         for part in _parts(sorted(asked)):
