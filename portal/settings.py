@@ -274,6 +274,9 @@ SHARED_CALLS: list[str] = env.list("GATEHOUSE_SHARED_CALLS", default=[])
 POLLS_PER_JOB_LIMIT: float | None = env.float("GATEHOUSE_POLLS_PER_JOB_LIMIT", default=None)
 TRIAL_ABUSE_LIMIT: float | None = env.float("GATEHOUSE_TRIAL_ABUSE_LIMIT", default=None)
 
+# --- the kill switch: more agents than so many are stopped by two people -------------------------------------
+KILL_SWITCH_ALONE: int = env.int("GATEHOUSE_KILL_SWITCH_ALONE", default=10)
+
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = INGEST_MAX_BYTES

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import OperationalError
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
@@ -93,26 +93,14 @@ def actor_for_token(text: str, *, address: str) -> Actor:
     return actor
 
 
-def _held(*subjects: Q) -> Exists:
-    condition = Q()
-    for subject in subjects:
-        condition |= subject
-    return Exists(Hold.objects.in_force().filter(condition))
-
-
 def _load_agent_token(key: str) -> AgentToken | None:
-    held = _held(
-        Q(subject_kind="agent", subject_id=OuterRef("agent_id")),
-        Q(subject_kind="user", subject_id=OuterRef("agent__owner_id")),
-        Q(subject_kind="lab", subject_id=OuterRef("agent__lab_id")),
-    )
     belongs = Exists(LabMembership.objects.filter(lab=OuterRef("agent__lab_id"), user=OuterRef("agent__owner_id")))
-    found = AgentToken.objects.filter(key=key).annotate(is_held=held, owner_belongs=belongs)
+    found = AgentToken.objects.filter(key=key).annotate(is_held=selectors.is_held("agent__"), owner_belongs=belongs)
     return found.select_related("agent__owner", "agent__lab").first()
 
 
 def _load_service_token(key: str) -> ServiceToken | None:
-    held = _held(Q(subject_kind="service", subject_id=OuterRef("service_id")))
+    held = Exists(Hold.objects.in_force().filter(subject_kind="service", subject_id=OuterRef("service_id")))
     return ServiceToken.objects.filter(key=key).annotate(is_held=held).select_related("service__cluster").first()
 
 

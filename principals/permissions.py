@@ -161,6 +161,8 @@ RULES: Rules = {
     "agent.resume": _agent_manager_or_staff,
     "agent.retire": _agent_manager_or_staff,
     "hold.place": lambda actor, subject: _staff(actor, subject) or _infosec(actor, subject),
+    "kill_switch.look": _looks_everywhere,
+    "kill_switch.pull": lambda actor, subject: _staff(actor, subject) or _infosec(actor, subject),
     "service.manage": _staff,
     "finding.report": _reports_findings,
     "incident.act": _infosec,

@@ -1,47 +1,111 @@
 """Reads of `principals` that span models."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from portal.core import clock
 from principals.engine import tiers
-from principals.models import Agent, AgentApproval, AgentSession, Hold
+from principals.models import Agent, AgentApproval, AgentSession, AgentToken, Hold, Place
+
+
+def places_of(agent: Agent) -> tuple[Place, ...]:
+    """Return whatever a hold may be on to stop an agent: itself, its owner, its lab, its harness, every agent."""
+    return (
+        Place("agent", agent.pk),
+        Place("user", agent.owner_id),
+        Place("owner", agent.owner_id),
+        Place("lab", agent.lab_id),
+        Place("harness", name=agent.harness),
+        Place("all"),
+    )
+
+
+def is_held(agent: str = "") -> Exists:
+    """Say in a query whether a hold in force stops each agent; `agent`: the prefix of its columns, as `agent__`."""
+    at = {name: OuterRef(f"{agent}{name}") for name in ("owner_id", "lab_id", "harness")}
+    own = OuterRef(f"{agent}pk")
+    return Exists(
+        Hold.objects.in_force().filter(
+            Q(subject_kind="agent", subject_id=own)
+            | Q(subject_kind__in=("user", "owner"), subject_id=at["owner_id"])
+            | Q(subject_kind="lab", subject_id=at["lab_id"])
+            | Q(subject_kind="harness", subject_id=0, subject_name=at["harness"])
+            | Q(subject_kind="all", subject_id=0)
+        )
+    )
+
+
+def agents_at(place: Place) -> QuerySet[Agent]:
+    """Return the agents, retired ones left out, that a hold on a place stops."""
+    by: dict[str, Q] = {
+        "agent": Q(pk=place.id),
+        "user": Q(owner_id=place.id),
+        "owner": Q(owner_id=place.id),
+        "lab": Q(lab_id=place.id),
+        "harness": Q(harness=place.name),
+        "all": Q(),
+    }
+    return Agent.objects.filter(by[place.kind]).exclude(status=Agent.Status.RETIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far stopping some agents goes: with their people, labs, open sessions, and tokens that work."""
+
+    agents: int
+    people: int
+    labs: int
+    sessions: int
+    tokens: int
+
+
+def reach_of(place: Place) -> Reach:
+    """Count what a hold on a place would stop now."""
+    agents = agents_at(place)
+    tokens = AgentToken.objects.filter(agent__in=agents, revoked_at=None, expires__gt=clock.now())
+    return Reach(
+        agents=agents.count(),
+        people=agents.values("owner").distinct().count(),
+        labs=agents.values("lab").distinct().count(),
+        sessions=AgentSession.objects.filter(agent__in=agents, ended=None).count(),
+        tokens=tokens.count(),
+    )
 
 
 def holds_on_agent(agent: Agent) -> QuerySet[Hold]:
-    """Return the holds in force that stop an agent: on itself, its owner or its lab."""
-    return Hold.objects.in_force().filter(_on(agent.pk, agent.owner_id, agent.lab_id))
-
-
-def has_hold() -> Exists:
-    """Say in a query of agents whether a hold in force stops each."""
-    return Exists(Hold.objects.in_force().filter(_on(OuterRef("pk"), OuterRef("owner_id"), OuterRef("lab_id"))))
-
-
-def _on(agent_id: int | OuterRef, owner_id: int | OuterRef, lab_id: int | OuterRef) -> Q:
-    return (
-        Q(subject_kind="agent", subject_id=agent_id)
-        | Q(subject_kind="user", subject_id=owner_id)
-        | Q(subject_kind="lab", subject_id=lab_id)
-    )
+    """Return the holds in force that stop an agent."""
+    return Hold.objects.in_force().filter(_on_any(places_of(agent)))
 
 
 def holds_on_agents(agents: Iterable[Agent]) -> dict[int, list[Hold]]:
     """Return the holds in force that stop each agent of a page, by its id: one query."""
     listed = list(agents)
-    places: dict[tuple[str, int], list[Hold]] = {}
-    for agent in listed:
-        places |= {place: [] for place in _places_of(agent)}
+    places: dict[Place, list[Hold]] = {place: [] for agent in listed for place in places_of(agent)}
+    for hold in Hold.objects.in_force().filter(_on_any(places)).order_by("placed_at"):
+        if hold.place in places:
+            places[hold.place].append(hold)
+    return {agent.pk: [hold for place in places_of(agent) for hold in places[place]] for agent in listed}
+
+
+def places_held(places: Collection[Place]) -> set[Place]:
+    """Return those of some places that a hold in force is on: one query."""
+    found = Hold.objects.in_force().filter(_on_any(places)).values_list("subject_kind", "subject_id", "subject_name")
+    return {Place(*each) for each in found} & set(places)
+
+
+def _on_any(places: Collection[Place]) -> Q:
+    """Return the condition of a hold on one of some places."""
+    ids: dict[str, set[int]] = {}
+    for place in places:
+        ids.setdefault(place.kind, set()).add(place.id)
+    names = {place.name for place in places if place.name}
     subjects = Q(pk=None)
-    for kind in ("agent", "user", "lab"):
-        subjects |= Q(subject_kind=kind, subject_id__in=[pk for one, pk in places if one == kind])
-    for hold in Hold.objects.in_force().filter(subjects).order_by("placed_at"):
-        places[hold.subject_kind, hold.subject_id].append(hold)
-    return {agent.pk: [hold for place in _places_of(agent) for hold in places[place]] for agent in listed}
-
-
-def _places_of(agent: Agent) -> tuple[tuple[str, int], ...]:
-    return ("agent", agent.pk), ("user", agent.owner_id), ("lab", agent.lab_id)
+    for kind, found in ids.items():
+        named = Q(subject_name__in=names) if kind == Hold.Subject.HARNESS else Q()
+        subjects |= Q(subject_kind=kind, subject_id__in=found) & named
+    return subjects
 
 
 def risk_of(agent: Agent) -> tiers.RiskAssessment:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from urllib.request import OpenerDirector
+    from urllib.request import OpenerDirector, Request
 
 DEFAULT_TOKEN_FILE = "~/.config/gatehouse/token"  # noqa: S105 - a path
 TIMEOUT_S = 20
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _WHICH = "GATEHOUSE_URL says which portal is asked."
 
 
@@ -97,6 +98,23 @@ def get(path: str, *, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
         raise PortalUnreachable(f"{url} does not answer: {error or type(error).__name__}. {_WHICH}") from None
 
 
+def is_loopback(url: str) -> bool:
+    """Say whether an address is this machine's own."""
+    from urllib.parse import urlsplit
+
+    return urlsplit(url).hostname in LOOPBACK
+
+
+def ask(url: str, path: str) -> "Answer":
+    """GET a path of a portal without a token, and return what it answers, also where it refuses.
+
+    Errors: `PortalUnreachable` where nothing answers, or what is no answer of HTTP. `url` is http or https.
+    """
+    from urllib.request import Request
+
+    return _answer_to(url, Request(f"{url}{path}", headers={"User-Agent": "gatehouse"}))  # noqa: S310 - see above
+
+
 def load() -> None:
     """Import all that a request needs now, for a process that may not read it any more once it asks."""
     from importlib import import_module
@@ -123,12 +141,16 @@ def post(
 
     Errors: `PortalUnreachable` where nothing answers, or what is no answer of HTTP. `url` is http or https.
     """
-    from http.client import HTTPException
-    from urllib.error import HTTPError
     from urllib.request import Request
 
     own = {"Authorization": f"Bearer {token}", "User-Agent": "gatehouse", "Content-Type": "application/json"}
-    request = Request(f"{url}/api/v1{path}", body, {**own, **headers}, method="POST")  # noqa: S310 - see above
+    return _answer_to(url, Request(f"{url}/api/v1{path}", body, {**own, **headers}, method="POST"))  # noqa: S310 - see above
+
+
+def _answer_to(url: str, request: "Request") -> Answer:
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+
     try:
         with _opener().open(request, timeout=timeout_s) as response:
             return Answer(response.status, _object(response), None, _date_of(response.headers.get("Date")))

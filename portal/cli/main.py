@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from portal.cli import assess, collect, me, receipt
+from portal.cli import assess, collect, doctor, me, receipt
 from portal.cli.output import writing_carefully
 
 
@@ -21,6 +21,7 @@ def build_parser() -> argparse.ArgumentParser:
     receipt.add_to(commands)
     assess.add_to(commands)
     collect.add_to(commands)
+    doctor.add_to(commands)
     commands.add_parser("squeue", help="what squeue prints, of your own jobs, without asking the controller")
     commands.add_parser("sacct", help="what sacct prints, of your own jobs, asked once for all who wait for it")
     return parser

@@ -89,6 +89,7 @@ OFFICE_NAV = (
             NavItem("Trials", "trials", "trials", frozenset({STAFF})),
             NavItem("Extensions", "extensions", "extensions", OFFICE),
             NavItem("AUP", "aup"),
+            NavItem("Kill switch", "kill-switches", "kill-switches", OFFICE),
         ),
     ),
     ("Know", KNOW),

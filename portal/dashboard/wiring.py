@@ -10,7 +10,7 @@ from portal.dashboard import shell
 from portal.dashboard.formats import duration
 from portal.dashboard.shell import Count, LastHeard
 from principals import selectors
-from principals.models import Agent, AgentApproval, Cluster, Lab, LabMembership, User
+from principals.models import Agent, AgentApproval, Cluster, KillSwitch, Lab, LabMembership, User
 from principals.permissions import MANAGING_ROLES, actor_for_user
 from security import figures as security_figures
 from telemetry.selectors.sources import Source, SourceState, sources
@@ -35,6 +35,14 @@ def agents_to_approve(user: User) -> int:
     return sum(
         staff in selectors.approvals_needed(agent) - {one.kind for one in agent.approvals.all()} for agent in asked
     )
+
+
+def kill_switches_waiting(user: User) -> Count | None:
+    """Count the requests to stop agents that wait for this person's yes or no: each is urgent."""
+    if not (user.is_research_computing or user.is_infosec):
+        return None
+    waiting = KillSwitch.objects.waiting().exclude(asked_by=user).count()
+    return Count(waiting, due=True) if waiting else None
 
 
 def agents_of_own_labs(user: User) -> int:
@@ -83,6 +91,7 @@ def register() -> None:
     shell.register_count("incidents", incidents)
     shell.register_count("own-incidents", incidents)
     shell.register_count("agents", agents_to_approve)
+    shell.register_count("kill-switches", kill_switches_waiting)
     shell.register_count("trials", policy_selectors.labs_out_of_budget)
     shell.register_count("extensions", policy_selectors.extensions_waiting)
     shell.register_count("approvals", agents_of_own_labs)

@@ -11,8 +11,8 @@ from django.contrib.sessions.models import Session
 from portal.core import clock, topics
 from portal.core.errors import DomainError
 from portal.realtime.viewers import Viewer
-from principals import permissions
-from principals.models import AgentToken, Hold, LabMembership, ServiceToken, User
+from principals import permissions, selectors
+from principals.models import AgentToken, LabMembership, Place, ServiceToken, User
 
 Fingerprints = dict[str, Hashable]
 
@@ -109,29 +109,23 @@ def _tokens(keys: set[str]) -> dict[str, Hashable]:
     now = clock.now()
     agents = AgentToken.objects.filter(key__in=keys).select_related("agent__owner")
     services = ServiceToken.objects.filter(key__in=keys).select_related("service")
-    subjects: dict[str, list[tuple[str, int]]] = {}
+    subjects: dict[str, tuple[Place, ...]] = {}
     states: dict[str, tuple[Hashable, ...]] = {}
     for token in agents:
         agent = token.agent
-        subjects[token.key] = [("agent", agent.pk), ("user", agent.owner_id), ("lab", agent.lab_id)]
+        subjects[token.key] = selectors.places_of(agent)
         states[token.key] = (token.state, *token.scopes, agent.status, agent.expires <= now, agent.owner.is_active)
     for row in services:
-        subjects[row.key] = [("service", row.service_id)]
+        subjects[row.key] = (Place("service", row.service_id),)
         states[row.key] = (row.state, *row.scopes, row.service.is_active)
     places = _places({token.agent.owner_id for token in agents})
     for token in agents:
         # An agent hears what its owner may hear of its lab, so a change of the owner's place there is one of its own.
         states[token.key] += (places.get((token.agent.owner_id, token.agent.lab_id)),)
-    held = _held({subject for named in subjects.values() for subject in named})
+    held = selectors.places_held({subject for named in subjects.values() for subject in named})
     return {key: (*states[key], *named, frozenset(held.intersection(named))) for key, named in subjects.items()}
 
 
 def _places(owner_ids: set[int]) -> dict[tuple[int, int], str]:
     rows = LabMembership.objects.filter(user_id__in=owner_ids).values_list("user_id", "lab_id", "role")
     return {(user_id, lab_id): role for user_id, lab_id, role in rows}
-
-
-def _held(subjects: set[tuple[str, int]]) -> set[tuple[str, int]]:
-    ids = {subject_id for _, subject_id in subjects}
-    in_force = Hold.objects.in_force().filter(subject_id__in=ids)
-    return subjects.intersection(in_force.values_list("subject_kind", "subject_id"))

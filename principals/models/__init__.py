@@ -2,7 +2,8 @@
 
 from principals.models.agents import Agent, AgentApproval, AgentSession, SessionDeclaration
 from principals.models.clusters import Association, Cluster, ClusterUser, SlurmAccount
-from principals.models.holds import Hold
+from principals.models.holds import Hold, Place
+from principals.models.kill_switches import KillSwitch
 from principals.models.people import Lab, LabMembership, User
 from principals.models.tokens import AgentToken, ServiceAccount, ServiceToken
 
@@ -15,8 +16,10 @@ __all__ = [
     "Cluster",
     "ClusterUser",
     "Hold",
+    "KillSwitch",
     "Lab",
     "LabMembership",
+    "Place",
     "ServiceAccount",
     "ServiceToken",
     "SessionDeclaration",

@@ -1,11 +1,19 @@
 """Holds: the only way any app stops a principal."""
 
-from typing import Self
+from typing import NamedTuple, Self
 
 from django.db import models
 from django.db.models import Q
 
 from portal.core import clock
+
+
+class Place(NamedTuple):
+    """What a hold is on: a kind with the id of a row, or with a name where there is no row (a harness)."""
+
+    kind: str
+    id: int = 0
+    name: str = ""
 
 
 class HoldQuerySet(models.QuerySet["Hold"]):
@@ -15,9 +23,9 @@ class HoldQuerySet(models.QuerySet["Hold"]):
         """Those neither lifted nor lapsed."""
         return self.filter(Q(until=None) | Q(until__gt=clock.now()), lifted_at=None)
 
-    def on(self, subject_kind: str, subject_id: int) -> Self:
+    def on(self, subject_kind: str, subject_id: int = 0, subject_name: str = "") -> Self:
         """Those placed on one subject."""
-        return self.filter(subject_kind=subject_kind, subject_id=subject_id)
+        return self.filter(subject_kind=subject_kind, subject_id=subject_id, subject_name=subject_name)
 
 
 class Hold(models.Model):
@@ -28,15 +36,20 @@ class Hold(models.Model):
         LAB = "lab", "Lab"
         AGENT = "agent", "Agent"
         SERVICE = "service", "Service"
+        OWNER = "owner", "A person’s agents"  # the person goes on
+        HARNESS = "harness", "Agents of one harness"
+        ALL = "all", "Every agent"
 
     class Kind(models.TextChoices):
         AUP = "aup", "Acceptable use"
         CONTAINMENT = "containment", "Containment"
         SUSPENSION = "suspension", "Suspension"
         FLOOD = "flood", "Flood"
+        KILL_SWITCH = "kill_switch", "Kill switch"
 
     subject_kind = models.CharField(max_length=8, choices=Subject.choices)
-    subject_id = models.BigIntegerField()
+    subject_id = models.BigIntegerField()  # 0 where the subject is no row
+    subject_name = models.CharField(max_length=32, default="", blank=True)  # the slug of a harness
     kind = models.CharField(max_length=12, choices=Kind.choices)
     code = models.CharField(max_length=40)
     reason = models.CharField(max_length=500)
@@ -53,4 +66,9 @@ class Hold(models.Model):
         indexes = [models.Index(fields=["subject_kind", "subject_id", "lifted_at"], name="principals_hold_subject")]
 
     def __str__(self) -> str:
-        return f"{self.code} on {self.subject_kind} {self.subject_id}"
+        return f"{self.code} on {self.subject_kind} {self.subject_name or self.subject_id}"
+
+    @property
+    def place(self) -> Place:
+        """What it is on."""
+        return Place(self.subject_kind, self.subject_id, self.subject_name)

@@ -9,15 +9,17 @@ from django.db.models import Model, Q
 
 from portal.core import audit, clock, live
 from portal.core.errors import Conflict
-from principals import events, permissions
+from principals import events, permissions, selectors
 from principals.actors import Actor
 from principals.models import Agent, Hold, Lab, ServiceAccount, User
 
+TOPICS_AN_EVENT = 200
 _SUBJECTS: dict[str, type[Model]] = {
     Hold.Subject.USER: User,
     Hold.Subject.LAB: Lab,
     Hold.Subject.AGENT: Agent,
     Hold.Subject.SERVICE: ServiceAccount,
+    Hold.Subject.OWNER: User,
 }
 
 
@@ -25,7 +27,8 @@ def place_hold(
     *,
     actor: Actor,
     subject_kind: str,
-    subject_id: int,
+    subject_id: int = 0,
+    subject_name: str = "",
     kind: str,
     code: str,
     reason: str,
@@ -35,15 +38,18 @@ def place_hold(
     """Stop a principal until the hold is lifted or lapses. An equal one that lasts as long is returned, not doubled."""
     permissions.require(actor, "hold.place", (subject_kind, subject_id))
     with transaction.atomic():
-        # The subject's row is the lock: two equal holds would need lifting twice.
-        _SUBJECTS[subject_kind]._default_manager.select_for_update(no_key=True).filter(pk=subject_id).first()
+        # The subject's row is the lock: two equal holds would need lifting twice. Where there is none (a harness, all),
+        # who places it sees to that (`principals.services.kill_switches`).
+        if model := _SUBJECTS.get(subject_kind):
+            model._default_manager.select_for_update(no_key=True).filter(pk=subject_id).first()
         lasting = Q(until=None) if until is None else Q(until=None) | Q(until__gte=until)
-        equal = Hold.objects.in_force().on(subject_kind, subject_id).filter(lasting, kind=kind, code=code)
+        equal = Hold.objects.in_force().on(subject_kind, subject_id, subject_name)
+        equal = equal.filter(lasting, kind=kind, code=code)
         standing = equal.first()
         if standing is not None:
             return standing
         hold = Hold.objects.create(
-            subject_kind=subject_kind, subject_id=subject_id, kind=kind, code=code,
+            subject_kind=subject_kind, subject_id=subject_id, subject_name=subject_name, kind=kind, code=code,
             reason=reason, remedy=remedy, until=until, placed_by=actor.ref.label,
         )  # fmt: skip
         _tell(actor, hold, verb="hold.place", name=events.HOLD_PLACED, reason=reason)
@@ -75,7 +81,7 @@ def lift_holds(*, actor: Actor, subject_kind: str, subject_id: int, kind: str, r
 
 def _tell(actor: Actor, hold: Hold, *, verb: str, name: str, reason: str) -> None:
     audit.record(
-        actor=actor.ref, verb=verb, object_kind=hold.subject_kind, object_id=hold.subject_id,
+        actor=actor.ref, verb=verb, object_kind=hold.subject_kind, object_id=hold.subject_name or hold.subject_id,
         object_label=hold.code, lab_id=_lab_of(hold), reason=reason,
         after={"code": hold.code, "kind": hold.kind, "until": hold.until},
     )  # fmt: skip
@@ -83,10 +89,21 @@ def _tell(actor: Actor, hold: Hold, *, verb: str, name: str, reason: str) -> Non
         subject_kind=hold.subject_kind, subject_id=hold.subject_id, code=hold.code, reason=hold.reason,
         remedy=hold.remedy,
     )  # fmt: skip
-    topics = (f"{hold.subject_kind}:{hold.subject_id}", "facility:principals")
-    live.announce([live.News(name=name, topics=topics, payload=dict(payload))])
+    live.announce(live.News(name=name, topics=topics, payload=dict(payload)) for topics in _topics(hold))
     in_force = name == events.HOLD_PLACED
     transaction.on_commit(partial(events.hold_changed.send_robust, Hold, hold_id=hold.pk, in_force=in_force))
+
+
+def _topics(hold: Hold) -> list[tuple[str, ...]]:
+    """Return who hears of a hold, an event each: staff and its subject; of many agents at once each, and its people."""
+    if hold.subject_kind in (Hold.Subject.AGENT, Hold.Subject.USER, Hold.Subject.SERVICE):
+        return [(f"{hold.subject_kind}:{hold.subject_id}", "facility:principals")]
+    rows = selectors.agents_at(hold.place).values_list("pk", "owner_id", "lab_id")
+    heard = {f"lab:{hold.subject_id}"} if hold.subject_kind == Hold.Subject.LAB else set[str]()
+    for pk, owner_id, lab_id in rows:
+        heard |= {f"agent:{pk}", f"user:{owner_id}", f"lab:{lab_id}"}
+    listed = ["facility:principals", *sorted(heard)]
+    return [tuple(listed[at : at + TOPICS_AN_EVENT]) for at in range(0, len(listed), TOPICS_AN_EVENT)]
 
 
 def _lab_of(hold: Hold) -> int | None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
 from principals.models import Agent
 from telemetry.models import Job, JobState
@@ -33,6 +33,11 @@ class AgentLoad:
     @property
     def cancelled_share(self) -> float | None:
         return ratio(self.cancelled, self.ended)
+
+
+def count_running(agents: QuerySet[Agent]) -> int:
+    """Count the jobs of some agents that Slurm still holds in its queue, array tasks one by one."""
+    return Job.objects.active().filter(session__agent__in=agents).aggregate(tasks=Sum("array_tasks"))["tasks"] or 0
 
 
 def by_agent(scope: Scope) -> list[AgentLoad]:

@@ -68,6 +68,13 @@ PAGES: list[Row] = [
     reason_first("/agents/{agent}/resume/"),
     reason_first("/agents/{agent}/retire/"),
     reason_first("/agents/{agent}/renew/"),
+    Row("GET", "/kill-switch/", 403, {"nobody": 302, "staff": 200, "infosec": 200, "auditor": 200}),
+    Row("POST", "/kill-switch/", 403, {"nobody": 302, "staff": 422, "infosec": 422}),
+    Row("GET", "/kill-switch/{switch}/", 403, {"nobody": 302, "staff": 200, "infosec": 200, "auditor": 200}),
+    # InfoSec asked for it, staff agreed before InfoSec could (tests/principals/test_pull_kill_switch.py: it may not).
+    Row("POST", "/kill-switch/{switch}/agree/", 403, {"nobody": 302, "staff": 302, "infosec": 409}),
+    Row("POST", "/kill-switch/{switch}/withdraw/", 403, {"nobody": 302, "staff": 422, "infosec": 422}),
+    Row("POST", "/kill-switch/{switch}/end/", 403, {"nobody": 302, "staff": 422, "infosec": 422}),
     for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422),
     for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404),
     signed_in("GET", "/agents/{agent}/telemetry.json", outsider=404),

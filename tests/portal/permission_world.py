@@ -1,12 +1,14 @@
 """Objects that the paths of the permission table name; each is made when a path asks for it."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from memory import services as memory_services
 from portal.core import clock
 from portal.reports import contents
 from portal.reports.models import Report, digest_of
 from principals.actors import SYSTEM_ACTOR
+from principals.models import KillSwitch
 from telemetry.models import IngestBatch, Job
 from telemetry.selectors import Period, Scope
 from tests import factories
@@ -47,12 +49,20 @@ def _pk_of_that_job(cast: Cast) -> int:
     return Job.objects.get(raw_id=_job_of_the_agents_owner(cast)).pk
 
 
+def _asked_by_infosec(cast: Cast) -> int:
+    return KillSwitch.objects.create(
+        target_kind="all", target_label="Every agent", reason="A test.", until=clock.now() + timedelta(hours=1),
+        state="asked", asked_by=cast.infosec,
+    ).pk  # fmt: skip
+
+
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
     "lab": lambda cast: cast.lab.name,
     "table": lambda cast: "days",
     "kind": lambda cast: "csv",
+    "switch": _asked_by_infosec,
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,

@@ -15,7 +15,7 @@ from portal.realtime import rights, tail, viewers
 from principals import permissions
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Agent, AgentToken, Hold, LabMembership, ServiceAccount, User
-from principals.services import holds
+from principals.services import holds, kill_switches
 from principals.services import tokens as token_services
 from tests import factories
 from tests.conftest import Cast
@@ -50,6 +50,13 @@ def _hold(kind: str, subject_id: int) -> None:
     )  # fmt: skip
 
 
+def _pull(cast: Cast, kind: str, which: str = "") -> None:
+    kill_switches.pull(
+        actor=factories.actor_of(cast.staff), target=kill_switches.find_target(kind, which), reason="A test.",
+        until=clock.now() + timedelta(hours=1),
+    )  # fmt: skip
+
+
 LOSSES: dict[str, tuple[Callable[[Cast], object], int]] = {
     "its token is revoked": (_revoke, 4401),
     "its token's row says revoked, and nobody told": (
@@ -61,6 +68,8 @@ LOSSES: dict[str, tuple[Callable[[Cast], object], int]] = {
     "a hold is placed on it": (lambda cast: _hold("agent", cast.agent.pk), 4403),
     "a hold is placed on its owner": (lambda cast: _hold("user", cast.agent.owner_id), 4403),
     "a hold is placed on its lab": (lambda cast: _hold("lab", cast.agent.lab_id), 4403),
+    "the kill switch is pulled for its harness": (lambda cast: _pull(cast, "harness", cast.agent.harness), 4403),
+    "the kill switch is pulled for all": (lambda cast: _pull(cast, "all"), 4403),
     "it is suspended": (lambda cast: Agent.objects.update(status=Agent.Status.SUSPENDED), 4403),
     "its registration ends": (lambda cast: Agent.objects.update(expires=clock.now()), 4403),
     "its owner leaves": (lambda cast: User.objects.filter(pk=cast.agent.owner_id).update(is_active=False), 4403),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from portal.cli import client
 from portal.cli.collect import FORMS
 from portal.cli.files import Unusable
 from principals.engine.harnesses import known_harnesses
@@ -16,7 +17,6 @@ from principals.engine.recognition import Signature, markers_of, read_signatures
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _STUDY = re.compile(r"[a-z0-9-]{1,64}")
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _PLACES = frozenset({"login", "job", "agent_host"})
 _TABLE_KEYS = frozenset({"executables", "packages", "folders", "passing", "markers"})
@@ -121,7 +121,7 @@ def _is_safe_address(config: Config) -> bool:
     except ValueError:
         return False
     is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in client.LOOPBACK)
     return bool(parts.hostname) and is_plain and is_safe
 
 

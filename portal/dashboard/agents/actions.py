@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from policies import services as policy_services
 from portal.core.errors import Invalid
-from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm, end_of_day
+from portal.dashboard.agents.forms import RenewForm, TokenForm, end_of_day, reason_form, reason_of
 from portal.dashboard.components.words import facility_zone
 from principals import services as principal_services
 from principals.models import Agent, AgentToken
@@ -27,15 +27,6 @@ def find_agent(request: PageRequest, name: str) -> Agent:
     """Return an agent the person may see, or answer 404."""
     agents = Agent.objects.visible_to(request.actor).select_related("owner", "lab", "requested_by")
     return get_object_or_404(agents, name=name)
-
-
-def _reason(request: PageRequest) -> ReasonForm:
-    form = ReasonForm(request.POST)
-    if not form.is_valid():
-        raise Invalid(
-            "A reason is needed, 300 characters at most.", code="reason_missing", remedy="Go back and say why."
-        )
-    return form
 
 
 @require_POST
@@ -63,7 +54,7 @@ def accept_aup(request: PageRequest, name: str) -> HttpResponseBase:
 @page
 def suspend(request: PageRequest, name: str) -> HttpResponseBase:
     """Suspend an agent: the kill switch."""
-    form = _reason(request)
+    form = reason_form(request)
     agent = principal_services.suspend_agent(
         actor=request.actor, agent=find_agent(request, name), reason=form.cleaned_data["reason"], until=form.until()
     )
@@ -75,7 +66,7 @@ def _with_reason(act: Callable[..., Agent], done: str) -> Callable[..., HttpResp
     @require_POST
     @page
     def view(request: PageRequest, name: str) -> HttpResponseBase:
-        reason = _reason(request).cleaned_data["reason"]
+        reason = reason_of(request)
         agent = act(actor=request.actor, agent=find_agent(request, name), reason=reason)
         messages.success(request, done.format(agent=agent.name))
         return redirect(agent)

@@ -5,9 +5,11 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from django import forms
+from django.http import HttpRequest
 
 from policies.models import AupVersion
 from portal.core import clock
+from portal.core.errors import Invalid
 from portal.dashboard.components.words import facility_zone
 from principals import services as principal_services
 from principals.engine import tiers
@@ -140,6 +142,21 @@ class ReasonForm(forms.Form):
         """Return the end of a suspension, or None for an open one."""
         days = self.cleaned_data.get("days") or 0
         return clock.now() + timedelta(days=days) if days else None
+
+
+def reason_form(request: HttpRequest) -> ReasonForm:
+    """Return what was posted as the reason of an act. Errors: `Invalid` without one."""
+    form = ReasonForm(request.POST)
+    if not form.is_valid():
+        raise Invalid(
+            "A reason is needed, 300 characters at most.", code="reason_missing", remedy="Go back and say why."
+        )
+    return form
+
+
+def reason_of(request: HttpRequest) -> str:
+    """Return the reason of an act. Errors: `Invalid` without one."""
+    return str(reason_form(request).cleaned_data["reason"])
 
 
 class TokenForm(forms.Form):

@@ -75,7 +75,7 @@ def state_of(agent: Agent, holds: Iterable[Hold]) -> str:
 
 
 def _filtered(rows: QuerySet[Agent], query: Any) -> QuerySet[Agent]:
-    rows = rows.annotate(held=selectors.has_hold())
+    rows = rows.annotate(held=selectors.is_held())
     if asked := {one for one in query.get("status", "").split(",") if one in STATES}:
         active = Q(status=Agent.Status.ACTIVE)
         wanted = Q(status__in=asked - {Agent.Status.ACTIVE, HELD})
@@ -104,7 +104,7 @@ def _sorted(rows: QuerySet[Agent], wanted: str) -> tuple[QuerySet[Agent], str]:
 def _states(visible: QuerySet[Agent]) -> list[dict[str, Any]]:
     """Count the agents by the state they are really in: an active one that something holds cannot act."""
     counts: Counter[str] = Counter()
-    by_status = visible.annotate(held=selectors.has_hold()).values_list("status", "held")
+    by_status = visible.annotate(held=selectors.is_held()).values_list("status", "held")
     for status, held, number in by_status.annotate(number=Count("pk", distinct=True)).order_by():
         counts[HELD if held and status == Agent.Status.ACTIVE else status] += number
     return [
@@ -114,7 +114,7 @@ def _states(visible: QuerySet[Agent]) -> list[dict[str, Any]]:
 
 
 def _export(rows: QuerySet[Agent], wanted: str) -> HttpResponse:
-    held = set(rows.filter(selectors.has_hold()).values_list("pk", flat=True))
+    held = set(rows.filter(selectors.is_held()).values_list("pk", flat=True))
     records = (
         {
             "name": agent.name, "status": agent.status, "held": agent.pk in held,

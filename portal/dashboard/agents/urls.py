@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from portal.dashboard.agents import actions, my_lab, page, preview, registry, telling
+from portal.dashboard.agents import actions, kill_switch, my_lab, page, preview, registry, telling
 
 urlpatterns = [
     path("agents/", registry.agents, name="agents"),
@@ -17,6 +17,11 @@ urlpatterns = [
     path("agents/<str:name>/tokens/<str:key>/revoke/", actions.revoke_token, name="agent-revoke-token"),
     path("agents/<str:name>/telemetry.json", telling.figure, name="agent-telling"),
     path("agents/<str:name>/telemetry/", telling.choose, name="agent-telling-choice"),
+    path("kill-switch/", kill_switch.kill_switches, name="kill-switches"),
+    path("kill-switch/<int:pk>/", kill_switch.kill_switch, name="kill-switch"),
+    path("kill-switch/<int:pk>/agree/", kill_switch.agree, name="kill-switch-agree"),
+    path("kill-switch/<int:pk>/withdraw/", kill_switch.withdraw, name="kill-switch-withdraw"),
+    path("kill-switch/<int:pk>/end/", kill_switch.end, name="kill-switch-end"),
     path("my-lab/", my_lab.my_lab, name="my-lab"),
     path("my-lab/<str:lab>/costs.json", my_lab.costs, name="my-lab-costs"),
     path("my-lab/<str:lab>/pass.html", preview.show_preview, name="my-lab-pass"),

@@ -86,10 +86,18 @@ CRITERION: dict[str, tuple[str, ...]] = {
     "not_met": (CRITICAL, "Not met"),
     "not_known": (OFF, "Not known"),
 }
+KILL_SWITCH: dict[str, tuple[str, ...]] = {
+    "asked": (CAUTION, "Waits for a second person", "clock"),
+    "in_force": (CRITICAL, "In force", "stop"),
+    "ended": (PLAIN, "Ended"),
+    "lapsed": (OFF, "Lapsed"),
+    "withdrawn": (OFF, "Withdrawn"),
+    "drill": (WAIT, "Drill", "info"),
+}
 KINDS: dict[str, dict[str, tuple[str, ...]]] = {
     "job": JOB, "agent": AGENT, "severity": SEVERITY, "incident": INCIDENT,
     "ladder": LADDER, "extension": EXTENSION, "source": SOURCE, "report": REPORT,
-    "criterion": CRITERION,
+    "criterion": CRITERION, "kill_switch": KILL_SWITCH,
 }  # fmt: skip
 DOTS = {"dot": "dot", "diamond": "dot dot--caution", "square": "dot dot--critical"}
 
@@ -105,7 +113,7 @@ def look(kind: str, state: object) -> tuple[str, str, str]:
 
 @register.simple_tag
 def chip(kind: str, state: object, label: str = "") -> SafeString:
-    """Draw the chip of a state: kind job, agent, severity, incident, ladder, extension, source, report or criterion."""
+    """Draw the chip of a state: kind job, agent, severity, incident, ladder, extension, source, report, … (`KINDS`)."""
     style, word, shape = look(kind, state)
     return chip_html(style, label or word, shape)
 
