@@ -144,10 +144,11 @@ def post(
     from urllib.request import Request
 
     own = {"Authorization": f"Bearer {token}", "User-Agent": "gatehouse", "Content-Type": "application/json"}
-    return _answer_to(url, Request(f"{url}/api/v1{path}", body, {**own, **headers}, method="POST"))  # noqa: S310 - see above
+    request = Request(f"{url}/api/v1{path}", body, {**own, **headers}, method="POST")  # noqa: S310 - see above
+    return _answer_to(url, request, timeout_s)
 
 
-def _answer_to(url: str, request: "Request") -> Answer:
+def _answer_to(url: str, request: "Request", timeout_s: float = TIMEOUT_S) -> Answer:
     from http.client import HTTPException
     from urllib.error import HTTPError
 

@@ -6,9 +6,10 @@ A wrapper, or a shell with a text to run, is there for what it starts, which is 
 from collections.abc import Sequence
 from typing import Final
 
+from principals.engine.interpreters import script_of
 from telemetry.engine.commands.catalogue import catalogue
 from telemetry.engine.commands.classify import Command, command_of, named
-from telemetry.engine.commands.words import INTERPRETERS, MOST_WORDS, SHELLS, program_of, script_of, text_of, wrapped
+from telemetry.engine.commands.words import INTERPRETERS, MOST_WORDS, SHELLS, program_of, text_of, wrapped
 
 _APPLETS: Final = "busybox"  # runs the command itself instead of starting it
 _READERS: Final = "agent-path"  # the folder of the scripts that only start `gatehouse squeue` and `gatehouse sacct`
