@@ -9,7 +9,7 @@ from ninja import Query, Router
 
 from portal.core import clock
 from portal.core.errors import Invalid
-from portal.core.problems import Problem, answers
+from portal.core.problems import answers
 from principals.auth import actor_of, requires
 from telemetry import services
 from telemetry.engine.slurm.printing import KEYS
@@ -23,7 +23,7 @@ _JOBS = re.compile(r"\d{1,10}(,\d{1,10})*\Z", re.ASCII)
 ClusterName = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9._-]*$")]
 
 
-@router.get("/squeue", auth=requires("jobs:read"), response=answers(200, QueueOut) | {503: Problem})
+@router.get("/squeue", auth=requires("jobs:read"), response=answers(200, QueueOut))
 def read_queue(
     request: HttpRequest, response: HttpResponse, cluster: ClusterName = "",
     jobs: Annotated[str, Query(max_length=6000)] = "",

@@ -21,7 +21,7 @@ _ASK_SLURM: Final = "Ask Slurm’s own command; `gatehouse squeue` does."
 class QueueUnknown(DomainError):
     """The portal does not know the queue, or not as it is now."""
 
-    status, title, code = 503, "The queue is not known", "queue_unknown"
+    status, title, code = 409, "The queue is not known", "queue_unknown"
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def test_what_is_not_printed_is_shared(portal, folder: Path) -> None:
         ((200, TOLD), []),
         ((200, TOLD | {"age_s": 31}), ["--me"]),
         ((200, TOLD | {"fields": ["jobid"]}), ["--me"]),
-        ((503, {"code": "queue_unknown"}), ["--me"]),
+        ((409, {"code": "queue_unknown"}), ["--me"]),
         ((401, {"code": "token_unknown"}), ["--me"]),
     ],
 )

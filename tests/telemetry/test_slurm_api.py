@@ -83,10 +83,10 @@ def test_secrets_are_withheld_and_too_many_rows_not_kept(cast: Cast, agent_api: 
 
 def test_an_old_queue_is_not_told(cast: Cast, agent_api: Api):
     answer = agent_api.get("/slurm/squeue")
-    assert (answer.status_code, answer.json()["code"]) == (503, "queue_unknown")
+    assert (answer.status_code, answer.json()["code"]) == (409, "queue_unknown")
     keep(cast, told(9, "colleague"), age_s=120)
     answer = agent_api.get("/slurm/squeue")
-    assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, "queue_unknown", "5")
+    assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (409, "queue_unknown", "5")
 
 
 def test_a_name_that_the_readers_host_does_not_know_has_no_sheet(cast: Cast, agent_api: Api):
