@@ -269,6 +269,8 @@ if OTLP not in {"off", "ask", "on"}:
 # --- commands of Slurm that are run once for many (`gatehouse squeue`) -------------------------------------
 # Names of clusters whose squeue and sacct this host may run for whoever waits for the same answer.
 SHARED_CALLS: list[str] = env.list("GATEHOUSE_SHARED_CALLS", default=[])
+# Releases of Slurm whose squeue is printed from what the reader saw: those on which both were compared.
+PRINTED_RELEASES: list[str] = env.list("GATEHOUSE_PRINTED_RELEASES", default=["22.05"])
 
 # --- what the facility agreed to, which the report holds its figures against; empty: nothing --------------
 POLLS_PER_JOB_LIMIT: float | None = env.float("GATEHOUSE_POLLS_PER_JOB_LIMIT", default=None)

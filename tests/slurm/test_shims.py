@@ -79,6 +79,7 @@ def jobs(facility: Slurm) -> Iterator[Jobs]:
 def reader(facility: Slurm) -> Reader:
     cluster = factories.make_cluster(CLUSTER)
     reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=Commands(environment=facility.environment))
+    reader.meet()
     reader.look()  # the owner has no agent yet: nothing of it is kept
     return reader
 

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from portal.core import clock
+from principals.actors import SYSTEM_ACTOR
 from principals.models import Agent, ClusterUser
+from telemetry.engine.slurm.identity import Identity
 from telemetry.engine.slurm.printing import KEYS
 from telemetry.engine.slurm.queue_texts import Texts
 from telemetry.models import Partition, QueueSheet, ShimUse, SlurmReader
-from telemetry.services import prune
+from telemetry.services import Reader, prune
 from telemetry.services.reader.sheets import MOST_ROWS, Sheets
 from telemetry.services.shims import CALLS, USES
 from tests.conftest import Api, Cast
@@ -102,6 +104,29 @@ def test_ids_that_have_ended_are_the_callers_own(cast: Cast, agent_api: Api):
     keep(cast)
     assert agent_api.get("/slurm/squeue?jobs=1,2,5,77").json()["ended"] == [1]
     assert agent_api.get("/slurm/squeue?jobs=1;2").json()["code"] == "jobs_malformed"
+
+
+class Squeue:
+    """A source that prints, of some release."""
+
+    calls, busy_s, texts = 0, 0.0, Texts([], 1000, 1000)
+
+    def __init__(self, release: str) -> None:
+        self.release = release
+
+    def identify(self) -> Identity:
+        return Identity("aster", self.release)
+
+    def look(self) -> dict[int, object]:
+        return {}
+
+
+@pytest.mark.parametrize(("release", "is_kept"), [("22.05.8", True), ("22.051.0", False), ("25.11.7", False)])
+def test_nothing_is_kept_of_a_slurm_that_may_print_otherwise(cast: Cast, release: str, is_kept: bool):
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cast.cluster, source=Squeue(release))  # type: ignore[arg-type]
+    reader.meet()
+    reader.look()
+    assert (SlurmReader.objects.get().shown is not None) == is_kept
 
 
 def test_which_cluster_must_be_clear(cast: Cast, agent_api: Api):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from django.conf import settings
 from django.db import transaction
 
 from portal.core import clock
@@ -60,15 +61,17 @@ class Reader:
         self.stream = RecordStream(actor=actor, cluster=cluster, source=SOURCE)
         self.row = SlurmReader.objects.get_or_create(cluster=cluster)[0]
         self.queue, self.sheets = _stored_queue(cluster), Sheets(cluster)
+        self.prints = False  # whether this is a Slurm whose squeue is known to be printed as it prints
         self.refused: set[int] = set()  # what was set aside: it is told once, not at every look
         self.unsettled: dict[int, int] = {}  # jobs that accounting lags behind with, and how often it was asked
 
     def meet(self) -> None:
         """Ask Slurm once which cluster it is, before anything of it is stored. Errors: `WrongCluster`, as `look`."""
         self._require_going()
-        told = self.source.identify().cluster
-        require_named(expected=self.slurm_name, told=told)
-        self.slurm_name, self.is_met = told, True
+        told = self.source.identify()
+        require_named(expected=self.slurm_name, told=told.cluster)
+        self.slurm_name, self.is_met = told.cluster, True
+        self.prints = told.release.startswith(tuple(f"{release}." for release in settings.PRINTED_RELEASES))
 
     def look(self) -> int:
         """Look at the queue and ask accounting about what changed; return how many jobs it asked about.
@@ -77,7 +80,7 @@ class Reader:
         """
         self._require_going()
         queue = self.source.look()
-        self.sheets.keep(self.source.texts)
+        self.sheets.keep(self.source.texts if self.prints else None)
         asked = self.unsettled | dict.fromkeys(find_changed(self.queue, queue), 0)
         self.queue, self.unsettled = queue, dict(asked)
         for part in _parts(sorted(asked)):
