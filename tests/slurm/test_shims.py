@@ -244,6 +244,19 @@ def test_others_are_run_once_for_all(node: Node, jobs: Jobs) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_a_loop_asks_the_controller_nothing(node: Node, jobs: Jobs) -> None:
+    def asked() -> int:
+        return node.reader.source.count().by_user[ME].calls
+
+    node.reader.look()
+    before = asked()
+    for _ in range(10):
+        assert node.ours("squeue", "-j", str(jobs.running)).returncode == 0
+    assert asked() == before
+    node.real("squeue", "-j", str(jobs.running))
+    assert asked() > before
+
+
 def test_time_that_is_used_grows_as_squeue_says(node: Node, jobs: Jobs) -> None:
     asked = ("squeue", "-h", "-j", str(jobs.running), "-o", "%M")
     node.reader.look()
