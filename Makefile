@@ -12,7 +12,7 @@ BASE_PYTHON = $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	&& { echo $$p; break; }; done)
 PYTEST := $(PY) -m pytest -q
 
-.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility bench-collector demo-collector clean
+.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility bench-collector bench-events demo-collector clean
 
 run: $(STAMP)
 	@exec $(PY) manage.py run
@@ -75,6 +75,11 @@ bench-facility: $(DEV_STAMP)
 # As root, or the kernel tells nothing and /proc is walked.
 bench-collector: $(DEV_STAMP)
 	@$(PY) -m tests.bench.collector
+
+# Five thousand sockets on servers of its own. SECONDS is how long jobs change, in each of three variants.
+bench-events: $(DEV_STAMP)
+	@$(PY) -m tests.bench.events $(if $(SUBSCRIBERS),--subscribers $(SUBSCRIBERS)) $(if $(RATE),--rate $(RATE)) \
+		$(if $(SECONDS),--seconds $(SECONDS))
 
 # Two hours of an agent's and a person's work with real processes, through a collector and a portal, in two minutes.
 demo-collector: $(STAMP)

@@ -1,5 +1,6 @@
 """The ASGI entry point: HTTP through Django, WebSockets through `portal.realtime`."""
 
+import gc
 import os
 
 from channels.routing import ProtocolTypeRouter
@@ -19,3 +20,9 @@ http = get_asgi_application()
 from portal.realtime.routing import websocket  # noqa: E402
 
 application = ProtocolTypeRouter({"http": http, "websocket": websocket})
+
+# Thousands of sockets are millions of objects, and a full collection walks each while nobody is told anything.
+# What was loaded by now stays, so it is walked no more; and what a burst of events makes dies before it counts as old.
+gc.collect()
+gc.freeze()
+gc.set_threshold(20_000, 10, 10)

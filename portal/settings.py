@@ -11,13 +11,15 @@ from urllib.parse import quote
 from celery.schedules import crontab
 from environ import FileAwareEnv
 
-from portal.core import csp, logs
+from portal.core import csp, environment_file, logs, sign_in
 from portal.core.data_folder import prepare_data_folder
 from portal.core.secret_files import read_or_make_secret
+from portal.webhooks import hosts as webhook_hosts
 from security.engine.redact import redact
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = FileAwareEnv()
+environment_file.load(FileAwareEnv, env.str("GATEHOUSE_ENV_FILE", default=""))
 
 PROFILE: str = env.str("GATEHOUSE_PROFILE", default="embedded")
 if PROFILE not in {"embedded", "services"}:
@@ -65,6 +67,11 @@ INSTALLED_APPS = [
     "guardian",
     "channels",
     "django_structlog",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.mfa",
     "portal.core",
     "principals",
     "telemetry",
@@ -72,6 +79,7 @@ INSTALLED_APPS = [
     "policies",
     "memory",
     "portal.reports",
+    "portal.webhooks",
     "portal",
 ]
 MIDDLEWARE = [
@@ -87,6 +95,8 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "principals.front.SignInMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "portal.core.middleware.NoStoreMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -144,6 +154,24 @@ LOGOUT_REDIRECT_URL = "/sign-in/"
 SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
+
+# --- sign-in through others, second factor (django-allauth) -----------------------------------------------
+SIGN_IN = sign_in.read(env, facility=FACILITY_NAME)
+ACCOUNT_ADAPTER = "principals.sign_in.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_RATE_LIMITS = False  # ours: portal.core.throttle
+SOCIALACCOUNT_ADAPTER = "principals.sign_in.SocialAdapter"
+# By a link: the policy's form-action forbids a form that leads to another host.
+SOCIALACCOUNT_LOGIN_ON_GET = True
+SOCIALACCOUNT_ONLY = False
+SOCIALACCOUNT_PROVIDERS = {"openid_connect": sign_in.openid_app(SIGN_IN)}
+MFA_ADAPTER = "principals.sign_in.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = f"Gatehouse, {FACILITY_NAME}"
+MFA_FORMS = {"reauthenticate": "principals.forms.CodeAgainForm", "authenticate": "principals.forms.CodeForm",
+             "activate_totp": "principals.forms.NewAppForm"}  # fmt: skip
+ACCOUNT_FORMS = {"reauthenticate": "principals.forms.PasswordAgainForm"}
 
 # --- time and words --------------------------------------------------------------------------------------
 USE_TZ = True
@@ -210,6 +238,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
         "schedule": crontab(minute="10", hour="4", day_of_week="1"),
     },
     "sweep-drafts": {"task": "portal.reports.tasks.sweep_drafts", "schedule": 30.0},
+    "deliver-webhooks": {"task": "portal.webhooks.tasks.deliver", "schedule": 2.0},
+    "prune-webhooks": {"task": "portal.webhooks.tasks.prune", "schedule": crontab(minute="47")},
     "prune-ingest": {"task": "telemetry.tasks.prune_ingest", "schedule": crontab(hour="3", minute="29")},
     "prune-lookups": {"task": "memory.tasks.prune_lookups", "schedule": crontab(hour="3", minute="41")},
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
@@ -271,6 +301,11 @@ if OTLP not in {"off", "ask", "on"}:
 SHARED_CALLS: list[str] = env.list("GATEHOUSE_SHARED_CALLS", default=[])
 # Releases of Slurm whose squeue is printed from what the reader saw: those on which both were compared.
 PRINTED_RELEASES: list[str] = env.list("GATEHOUSE_PRINTED_RELEASES", default=["22.05"])
+
+# --- webhooks: where they may go; empty: nowhere ------------------------------------------------------------
+WEBHOOK_HOSTS: tuple[webhook_hosts.Allowed, ...] = webhook_hosts.read_allowed(
+    env.list("GATEHOUSE_WEBHOOK_HOSTS", default=[])
+)
 
 # --- what the facility agreed to, which the report holds its figures against; empty: nothing --------------
 POLLS_PER_JOB_LIMIT: float | None = env.float("GATEHOUSE_POLLS_PER_JOB_LIMIT", default=None)

@@ -30,4 +30,6 @@ class HoldChanged(TypedDict):
 
 # Sent after commit, with ids; receivers only enqueue a task.
 agent_status_changed = Signal()  # agent_id, status
+# Sent within the transaction that ties them to their agent; receivers write rows in it.
+sessions_adopted = Signal()  # session_ids
 hold_changed = Signal()  # hold_id, in_force

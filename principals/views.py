@@ -1,19 +1,36 @@
-"""Signing in and out."""
+"""Signing in and out, through us or a provider."""
 
+from collections.abc import Callable
 from typing import Any
 
+from allauth.account.internal.flows.login import record_authentication
+from allauth.account.utils import perform_login
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.openid_connect import views as openid
+from django.conf import settings
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.forms import BaseForm
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils.http import urlencode
+from requests import RequestException
 
 from portal.core import throttle
-from portal.core.errors import TooMany
+from portal.core.errors import NotAllowed, TooMany
+from portal.core.sign_in import OIDC
 from principals.auth import client_address
 from principals.forms import SignInForm
+from principals.sign_in import provider_failed
+from principals.web import refused
 
 TRIES = 10
 TRIES_FROM_ADDRESS = 100  # a campus may stand behind one address; a spray of names stops here
 TRIES_WINDOW_S = 300
+_NO_PASSWORDS = NotAllowed(
+    "Nobody signs in here with a password.", code="no_local_sign_in", remedy="Go back and take the other way."
+)
 
 
 class SignIn(LoginView):
@@ -23,7 +40,20 @@ class SignIn(LoginView):
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context = super().get_context_data(**kwargs)
+        choices = settings.SIGN_IN
+        provider = None
+        if choices.by_oidc:
+            url = reverse("openid_connect_login", args=[OIDC])
+            # Where it leads was checked by `LoginView`, and is again on the way back.
+            onward = self.get_redirect_url()
+            provider = {"name": choices.oidc_name, "url": f"{url}?{urlencode({'next': onward})}" if onward else url}
+        return context | {"provider": provider, "local": choices.local, "by_front": choices.by_remote_user}
+
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not settings.SIGN_IN.local:
+            return refused(request, _NO_PASSWORDS, frame="base_bare.html")
         name = request.POST.get("username", "")[:64].lower()
         try:
             address = client_address(request)
@@ -32,6 +62,12 @@ class SignIn(LoginView):
         except TooMany as error:
             return self._wait(error)
         return super().post(request, *args, **kwargs)
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Go on to the second factor, where the person has one."""
+        user = form.get_user()
+        record_authentication(self.request, user, "password", reauthenticated=True)
+        return perform_login(self.request, user, email_verification="none", redirect_url=self.get_success_url())
 
     def _wait(self, error: TooMany) -> HttpResponse:
         form: BaseForm = self.get_form()
@@ -45,3 +81,30 @@ class SignIn(LoginView):
 
 class SignOut(LogoutView):
     """Sign out (POST only)."""
+
+
+def with_provider(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """Go to the provider."""
+    return _through(openid.login, request, provider_id)
+
+
+def back_from_provider(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """Come back from the provider, with what proves who it is."""
+    return _through(openid.callback, request, provider_id)
+
+
+def _through(view: Callable[..., HttpResponseBase], request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """Call a view of allauth's, which asks the provider: at a bounded pace, and for the provider that is set."""
+    if provider_id != OIDC or not settings.SIGN_IN.by_oidc:
+        raise Http404
+    try:
+        throttle.check(
+            "sign-in-provider", client_address(request), limit=TRIES_FROM_ADDRESS, window_s=TRIES_WINDOW_S,
+            what="tries", remedy="Wait, then try again.",
+        )  # fmt: skip
+    except TooMany as error:
+        return refused(request, error, frame="base_bare.html")
+    try:
+        return view(request, provider_id)
+    except (RequestException, OAuth2Error) as error:
+        return provider_failed(request, error)

@@ -87,7 +87,7 @@ def _without_zeros(request: PageRequest, *parts: object) -> None:
         raise Invalid("The form holds zero characters.", code="zero_character", remedy="Send text without them.")
 
 
-def refused(request: HttpRequest, error: DomainError) -> HttpResponse:
+def refused(request: HttpRequest, error: DomainError, *, frame: str = "base.html") -> HttpResponse:
     """Return a refusal as a page in the frame: what happened, what to do, and the request's id."""
     context = {
         "status": error.status,
@@ -96,7 +96,8 @@ def refused(request: HttpRequest, error: DomainError) -> HttpResponse:
         "remedy": error.remedy,
         "kind": "caution",
         "request_id": get_contextvars().get("request_id", ""),
-        "frame": "base.html",
+        "frame": frame,
+        "may_sign_in": frame != "base.html",
     }
     response = render(request, "errors/refused.html", context, status=error.status)
     if error.retry_after_s is not None:

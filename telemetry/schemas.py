@@ -154,6 +154,8 @@ class ActivitySessionIn(Schema):
     end: Moment | None = None
     place: Place = "login"
     job: int | None = Field(default=None, ge=1, le=2**32 - 1, description="the raw id of the job that it runs in")
+    evidence: Literal["", "ssh_key"] = Field(default="", description="what tells an agent's that runs no known program")
+    agent: str = Field(default="", max_length=40, description="the registered agent that the evidence names")
 
 
 class ActivityMinuteIn(Schema):
@@ -191,6 +193,17 @@ class ExperimentLoopIn(Schema):
     again: Moment
 
 
+class SshDayIn(Schema):
+    """Connections of a day (UTC) by SSH, without a terminal, that are no agent's: sums since the collector's start."""
+
+    day: date
+    connections: int = Field(ge=1, le=10**9)
+    untold: int = Field(ge=0, le=10**9, description="of which sshd logged nothing that could be read")
+    keys: int = Field(ge=0, le=10**9, description="different keys that the others came by")
+    clients: int = Field(ge=0, le=10**9, description="different addresses that they came from")
+    pairs: int = Field(ge=0, le=10**9, description="different pairs of both")
+
+
 class CollectorHealthIn(Schema):
     """How the collector did while it gathered the batch."""
 
@@ -225,6 +238,7 @@ class ActivityIn(Schema):
     submissions: list[ActivitySubmissionIn] = Field(default=[], max_length=20_000)
     polling: list[PollingLoopIn] = Field(default=[], max_length=20_000)
     loops: list[ExperimentLoopIn] = Field(default=[], max_length=20_000)
+    ssh: list[SshDayIn] = Field(default=[], max_length=100)
     health: CollectorHealthIn
 
 
@@ -245,7 +259,10 @@ class ActivityOut(Schema):
 
 
 class JobOut(Schema):
-    """A job. Times are UTC, null where there is none yet. `user` is `other` where it is not the caller's own."""
+    """A job. Times are UTC, null where there is none yet. `user` is `other` where it is not the caller's own.
+
+    `agent` is the caller's name where the job is taken to be its own, else empty.
+    """
 
     cluster: str
     raw_id: int
@@ -274,6 +291,7 @@ class JobOut(Schema):
     actor_method: str
     actor_confidence: float
     harness: str
+    agent: str
     campaign: str
     job_name: str
     work_dir: str

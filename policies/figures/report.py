@@ -1,6 +1,8 @@
 """Figures of the report that are made of trials (paper §IV-A, §IV-B)."""
 
+from collections.abc import Callable
 from typing import Final
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.urls import reverse
@@ -12,12 +14,18 @@ from telemetry.engine.medians import middle_of
 from telemetry.figures import Column, Figure, Measured, Readings, Row, Section, Unit
 from telemetry.selectors import Scope, ratio
 
-LIMIT: Final = "A job without a receipt in its comment is a trial’s by its QoS, the oldest first: some may be mistaken."
+LIMIT: Final = "A job without a receipt in a comment is a trial’s by its QoS, the oldest first: some may be mistaken."
 NEEDS: Final = "trials whose jobs are known"
 
 
-def _used(scope: Scope) -> str:
-    return f"{reverse('trial-requests')}?state=used"
+def _trials(what: str) -> Callable[[Scope], str]:
+    """Return what leads to the trials whose jobs `started` or `ended` in a scope."""
+
+    def link(scope: Scope) -> str:
+        query = {"state": "used", "cluster": scope.cluster.name, what: scope.period.name}
+        return f"{reverse('trial-requests')}?{urlencode(query)}"
+
+    return link
 
 
 def _wait(readings: Readings) -> Measured:
@@ -78,12 +86,13 @@ REPORT: Final = [
         f"{trial_abuse.CHAIN} and more of the same person, lab, job name and folder that each used "
         f"{trial_abuse.FULL:.0%} of the time granted and began within {trial_abuse.PAUSE_S // 60} minutes of the end "
         "of the one before.",
-        "trials whose job ended in the period", Unit.SHARE, _abuse, facility_only=True, link=_used,
+        "trials whose job ended in the period", Unit.SHARE, _abuse, facility_only=True, link=_trials("ended"),
         limit="Signs for a person to look at, no proof: long loops of compiling and testing look like it.",
     ),
     Figure(
         "trial-wait", Section.SCHEDULING, "How soon trials start",
         "Median time from submission to start of trials’ jobs, with the bounds of its 95 % confidence interval.",
-        "trials whose job started in the period", Unit.SECONDS, _wait, facility_only=True, limit=LIMIT, link=_used,
+        "trials whose job started in the period", Unit.SECONDS, _wait, facility_only=True, limit=LIMIT,
+        link=_trials("started"),
     ),
 ]  # fmt: skip

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from policies.engine.trial_abuse import TrialRun
 from policies.models import TrialGrant
 from policies.models.trials import TrialGrantQuerySet
-from telemetry.selectors import Scope
+from telemetry.selectors import Period, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,16 @@ class TrialWait:
     wait_s: float
 
 
+def started_in(period: Period) -> Q:
+    """The condition that a trial's job started in a period."""
+    return Q(job__start__gte=period.starts, job__start__lt=period.ends)
+
+
+def ended_in(period: Period) -> Q:
+    """The condition that a trial's job ended in a period after having started."""
+    return Q(job__end__gte=period.starts, job__end__lt=period.ends, job__start__isnull=False)
+
+
 def has_any(scope: Scope) -> bool:
     """Say whether a trial's job was ever known on the cluster."""
     return _with_jobs(scope).exists()
@@ -23,7 +35,7 @@ def has_any(scope: Scope) -> bool:
 
 def trial_waits(scope: Scope) -> list[TrialWait]:
     """Return the waits of trials whose job started in the period."""
-    started = _with_jobs(scope).filter(job__start__gte=scope.period.starts, job__start__lt=scope.period.ends)
+    started = _with_jobs(scope).filter(started_in(scope.period))
     return [
         TrialWait(person, (start - submit).total_seconds())
         for person, submit, start in started.values_list("user_id", "job__submit", "job__start")
@@ -33,9 +45,7 @@ def trial_waits(scope: Scope) -> list[TrialWait]:
 
 def trial_runs(scope: Scope) -> list[TrialRun]:
     """Return the trials whose job ended in the period after having started, oldest first."""
-    ended = _with_jobs(scope).filter(
-        job__end__gte=scope.period.starts, job__end__lt=scope.period.ends, job__start__isnull=False
-    )
+    ended = _with_jobs(scope).filter(ended_in(scope.period))
     return [
         TrialRun(
             person=grant.user_id, work=(grant.lab_id, grant.job.job_name, grant.job.work_dir),

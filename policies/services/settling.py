@@ -12,7 +12,7 @@ from policies.models import TrialGrant, TrialRefusal
 from policies.services.trials import tell
 from portal.core import audit, clock
 from principals.actors import SYSTEM_ACTOR
-from telemetry.engine import receipts
+from telemetry.engine import labels, receipts
 from telemetry.models import Job
 
 CHUNK = 500
@@ -34,10 +34,10 @@ def settle_trials() -> Settled:
     """Match jobs to receipts, expire the rest, delete refusals past their term. Doing it twice changes nothing.
 
     A job is a trial's when it ran on its cluster under its person's login, in its lab, was submitted while the receipt
-    was valid, and names the receipt in its comment; the first such job is. A job that names none is a trial's when it
-    ran in its QoS, jobs and receipts paired oldest first; one that names another receipt, or several, is not. Without a
-    QoS of its own nothing but the comment tells a trial from another job. A job that came in spite of a cancellation
-    charges the receipt again.
+    was valid, and names the receipt in its comment or the administrator's; the first such job is. A job that names none
+    is a trial's when it ran in its QoS, jobs and receipts paired oldest first; one that names another receipt, or
+    several, is not. Without a QoS of its own nothing but a comment tells a trial from another job. A job that came in
+    spite of a cancellation charges the receipt again.
     """
     used = sum(_match(chunk) for chunk in _chunks())
     now = clock.now()
@@ -83,7 +83,7 @@ def _candidates(grants: list[TrialGrant]) -> tuple[dict[str, list[Job]], list[Jo
     """Return the jobs that may be of some receipts, oldest first: by the receipt they name, and those without one."""
     in_qos = Q(qos__in={grant.qos for grant in grants if grant.qos})
     jobs = Job.objects.filter(
-        in_qos | Q(extra__Comment__icontains=receipts.TRIAL),
+        in_qos | _names_a_trial("Comment") | _names_a_trial(labels.COLUMN),
         trial=None, lab_id__in={grant.lab_id for grant in grants},
         cluster_user__user_id__in={grant.user_id for grant in grants},
         submit__gte=min(grant.granted_at for grant in grants).replace(microsecond=0),
@@ -92,12 +92,17 @@ def _candidates(grants: list[TrialGrant]) -> tuple[dict[str, list[Job]], list[Jo
     named: dict[str, list[Job]] = {}
     unnamed = []
     for job in jobs:
-        trials = [name for name in receipts.receipts_in(job.comment) if name.startswith(receipts.TRIAL)]
+        named_ones = receipts.receipts_of(job.comment, job.extra)
+        trials = [name for name in named_ones if name.startswith(receipts.TRIAL)]
         if not trials:
             unnamed.append(job)
         elif len(trials) == 1:
             named.setdefault(trials[0], []).append(job)
     return named, unnamed
+
+
+def _names_a_trial(column: str) -> Q:
+    return Q(**{f"extra__{column}__icontains": receipts.TRIAL})
 
 
 def _is_of(job: Job, grant: TrialGrant) -> bool:

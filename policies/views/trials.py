@@ -1,6 +1,7 @@
 """Pages of trials: budgets, requests with their reasons, limits."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from django.contrib import messages
@@ -16,10 +17,12 @@ from policies import services as policy_services
 from policies.forms import TrialLimitsForm
 from policies.models import TrialGrant, TrialPolicy, TrialRefusal
 from policies.schemas import trial_fields
+from policies.selectors import trial_period
 from portal.core import clock, exports
-from portal.core.errors import DomainError, NotFound
-from principals.models import Lab
+from portal.core.errors import DomainError, Invalid, NotFound
+from principals.models import Cluster, Lab
 from principals.web import PageRequest, add_refusal, page
+from telemetry.selectors import Period
 
 PAGE_SIZE = 25
 LATEST = 6
@@ -46,6 +49,7 @@ REFUSAL_COLUMNS = (
     "returns_at",
     "purpose",
 )
+_IN_PERIOD = {"started": trial_period.started_in, "ended": trial_period.ended_in}
 
 
 @page
@@ -119,6 +123,8 @@ def trial_requests(request: PageRequest) -> HttpResponseBase:
         "codes": [("", "All"), *selectors.REASON_WORDS.items()],
         "labs": [("", "All"), *Lab.objects.visible_to(request.actor).order_by("title").values_list("name", "title")],
         "periods": [("", "All"), ("day", "Last 24 hours")],
+        "clusters": [("", "All"), *Cluster.objects.order_by("name").values_list("name", "name")],
+        "jobs_in": _jobs_in(query),
         **_in_force(query),
         "now": clock.now(),
     }
@@ -139,7 +145,23 @@ def _filtered_grants(request: PageRequest) -> QuerySet[TrialGrant]:
         rows = rows.filter(granted_at__gt=clock.now() - selectors.WINDOW)
         # The day's figure leaves given back ones out; so do its rows.
         rows = rows if state in TrialGrant.State.values else rows.exclude(state=TrialGrant.State.CANCELLED)
+    for what, period in _periods(query).items():
+        rows = rows.filter(_IN_PERIOD[what](period))
     return _of_whom(rows, request)
+
+
+def _periods(query: Mapping[str, str]) -> dict[str, Period]:
+    """Return the periods of the address, as a report names them, in which trials' jobs `started` or `ended`."""
+    found = {}
+    for what in _IN_PERIOD:
+        with suppress(Invalid):
+            found[what] = Period.parse(query.get(what, ""))
+    return found
+
+
+def _jobs_in(query: Mapping[str, str]) -> str:
+    """Say which trials the address asks for by their jobs; "" where it does not."""
+    return " and ".join(f"{what} in {period.title}" for what, period in _periods(query).items())
 
 
 def _filtered_refusals(request: PageRequest) -> QuerySet[TrialRefusal]:
@@ -152,7 +174,12 @@ def _filtered_refusals(request: PageRequest) -> QuerySet[TrialRefusal]:
 
 
 def _of_whom(rows: QuerySet[Any], request: PageRequest) -> QuerySet[Any]:
-    for parameter, field in (("lab", "lab__name"), ("person", "user__username"), ("agent", "agent__name")):
+    for parameter, field in (
+        ("lab", "lab__name"),
+        ("cluster", "cluster__name"),
+        ("person", "user__username"),
+        ("agent", "agent__name"),
+    ):
         if wanted := _text(request, parameter):
             rows = rows.filter(**{field: wanted})
     return rows

@@ -37,3 +37,9 @@ def services_profile(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         ),
     }
     return [Error(text, hint=hint, id=f"gatehouse.{code}") for code, (bad, text, hint) in faults.items() if bad]
+
+
+@register()
+def sign_in(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse a way to sign in that is half set: it would let nobody in, or somebody as another."""
+    return [Error(text, hint=hint, id="gatehouse.E010") for text, hint in settings.SIGN_IN.faults]

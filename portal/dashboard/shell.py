@@ -239,8 +239,12 @@ class Shell:
             "health": "ingest-health",
             "sign_in": "sign-in",
             "sign_out": "sign-out",
+            "webhooks": "webhooks",
+            "account": "mfa_index",
         }
         urls = {key: url_or_none(name) for key, name in names.items()}
         if role_of(self.user) not in INGEST_LOOKERS:
             urls["health"] = None
+        if not (self.signed_in() and self.user.has_usable_password()):
+            urls["account"] = None  # they sign in elsewhere
         return urls

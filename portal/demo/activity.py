@@ -31,6 +31,7 @@ _AGENT_MINUTES: Final = 45  # of a day, in which a session does something
 _Kind: TypeAlias = tuple[float, str, Sequence[str]]  # share, category, what else it counts for
 _PEOPLE_EVERY: Final = 20  # minutes, on each node
 # Shares of an agent's commands and of a person's, and what one of a kind may be besides (paper, Figure 3, Table I).
+_FEWEST_IN_A_ROW: Final = 3
 _AGENT: Final = (
     (0.33, "text", ("tool:head",)), (0.13, "text", ("tool:sed",)), (0.1, "text", ("tool:tail",)),
     (0.06, "text", ("tool:cat",)), (0.08, "text", ("tool:grep", "recursive_search")), (0.03, "text", ("tree_walk",)),
@@ -72,6 +73,9 @@ def _batch(rng: Random, plans: Sequence[SessionPlan], host: str, run: UUID, unti
         if (plan.host, plan.kind) == (host, "agent") and plan.started_s < since.timestamp() and plan.ended_s is None
     ]  # fmt: skip
     minutes = [minute for plan in open_now for minute in _minutes_of(rng, session_id_of(plan), since)]
+    asked = Counter[str]()
+    for each in minutes:
+        asked[each.session] += each.counts.get("scheduler_query", 0)
     minutes += _node_minutes(rng, since)
     commands = sum(each.counts["commands"] for each in minutes)
     health = Health(
@@ -82,9 +86,8 @@ def _batch(rng: Random, plans: Sequence[SessionPlan], host: str, run: UUID, unti
         host=host, boot=boot_of(host), run=str(run), batch=str(UUID(int=rng.getrandbits(128), version=4)),
         collector="0.1.0", mode="events", study="", since=since, until=until, health=health,
         sessions=[_session(plan, until) for plan in open_now], minutes=minutes,
-        polling=[_polling(rng, plan, since) for plan in open_now], loops=[
-            loop for plan in open_now for loop in _loops(rng, plan, since)
-        ],
+        polling=[loop for plan in open_now for loop in _polling(rng, plan, since, asked[session_id_of(plan)])],
+        loops=[loop for plan in open_now for loop in _loops(rng, plan, since)],
     )  # fmt: skip
 
 
@@ -128,10 +131,12 @@ def _minute(
     return MinutePart(session, driver, at, dict(counts))
 
 
-def _polling(rng: Random, plan: SessionPlan, since: datetime) -> PollingPart:
+def _polling(rng: Random, plan: SessionPlan, since: datetime, asked: int) -> Iterator[PollingPart]:
+    """Let some of what a session asked of the scheduler be asked in a row, every other second."""
     first = since + rng.randrange(60, 1200) * _MINUTE
-    queries = rng.randrange(12, 90)
-    return PollingPart(session_id_of(plan), first, first + timedelta(seconds=queries * 2), queries, 2.0)
+    queries = min(rng.randrange(12, 90), asked * 2 // 3)
+    if queries >= _FEWEST_IN_A_ROW:
+        yield PollingPart(session_id_of(plan), first, first + timedelta(seconds=queries * 2), queries, 2.0)
 
 
 def _loops(rng: Random, plan: SessionPlan, since: datetime) -> Iterator[LoopPart]:

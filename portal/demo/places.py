@@ -16,7 +16,8 @@ from portal.demo.facility import Facility
 from portal.demo.history import Stage
 from principals.actors import SYSTEM_ACTOR
 from telemetry import services as telemetry_services
-from telemetry.engine.activity_batches import Batch, Health, MinutePart, Place, SessionPart
+from telemetry.engine.activity import CONNECTION
+from telemetry.engine.activity_batches import Batch, Health, MinutePart, Place, SessionPart, SshPart
 
 # Place, node ("": the login node that they are on anyway), how many people, the first of the jobs that they run in.
 _ELSEWHERE: Final[Sequence[tuple[Place, str, int, int | None]]] = (
@@ -26,6 +27,7 @@ _BEGAN: Final = timedelta(hours=5)
 _LASTED: Final = timedelta(hours=3)
 _MINUTE: Final = timedelta(minutes=1)
 _VISITORS: Final = 5
+_COME: Final = 12  # connections by SSH, of unknown kind, in a minute that has any
 _USER_AGENTS: Final = {
     "claude-code": "claude-cli/2.1.7 (external, cli)", "codex": "codex_cli_rs/0.55.0", "cursor": "Cursor/1.7.44",
     "copilot": "GitHubCopilotChat/0.26.7", "gemini-cli": "GeminiCLI/0.9.0", "aider": "aider/0.86",
@@ -70,21 +72,31 @@ def _batch(
     ended = began + _LASTED
     ids = [f"{900_000 + number}-{int(began.timestamp()) % 10**8 * 100 + number}" for number in range(len(plans))]
     sessions = [
-        SessionPart(name, "agent", plan.harness, plan.login, began, ended, ended, place, job + number if job else None)
+        SessionPart(
+            name, "agent", plan.harness, plan.login, began, ended, ended, place, job + number if job else None,
+            "ssh_key" if place == "ssh" else "",
+        )
         for number, (name, plan) in enumerate(zip(ids, plans, strict=True))
-    ]
+    ]  # fmt: skip
     minutes: list[MinutePart] = [
         agent_minute(rng, name, began + minute * _MINUTE)
         for name in ids
         for minute in sorted(rng.sample(range(1, 170), 30))
     ]
-    minutes += [node_minute(rng, began + minute * _MINUTE, place) for minute in range(5, 170, 40)]
+    nobodys = [node_minute(rng, began + minute * _MINUTE, place) for minute in range(5, 170, 40)]
+    told: list[SshPart] = []
+    if place == "ssh":
+        nobodys = [each._replace(counts={**each.counts, CONNECTION: _COME}) for each in nobodys]
+        came = _COME * len(nobodys)
+        told = [SshPart(began.date(), came, 1, rng.randrange(5, 9), rng.randrange(5, 8), rng.randrange(9, 14))]
+    minutes += nobodys
     commands = sum(each.counts["commands"] for each in minutes)
     health = Health(commands * 3, 0, commands // 60, 0, 1.0, commands * 0.004, 40 * 2**20, rng.randrange(60, 300))
     return Batch(
         host=host, boot=boot_of(host), run=str(UUID(int=rng.getrandbits(128), version=4)),
         batch=str(UUID(int=rng.getrandbits(128), version=4)), collector="0.1.0", mode="events", study="", since=began,
         until=began + _BEGAN, health=health, sessions=sessions, minutes=minutes,
+        ssh=told,
     )  # fmt: skip
 
 

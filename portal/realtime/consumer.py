@@ -103,7 +103,7 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _pump(self, listener: Listener) -> None:
         while True:
-            await listener.woken.wait()
+            await listener.wait()
             if listener.overflowed:
                 listener.skip_to(self._tail.position)
                 await self._tell("resync", seq=listener.cursor)

@@ -10,6 +10,7 @@ from portal.realtime.stream import Event
 from portal.realtime.viewers import Viewer
 
 BACKLOG = 1000
+TURN = 20  # events; then the others come
 PER_PRINCIPAL = 50
 
 
@@ -27,6 +28,14 @@ class Listener:
         self.overflowed = False
         self.ended: DomainError | None = None
         self.woken = asyncio.Event()
+        self.served = 0
+
+    async def wait(self) -> None:
+        """Wait until there is something to do. Whoever has a long backlog gives others their turn in between."""
+        self.served += 1
+        if self.served % TURN == 0:
+            await asyncio.sleep(0)
+        await self.woken.wait()
 
     def offer(self, event: Event) -> None:
         """Queue an event, or note that the listener fell too far behind."""
@@ -124,11 +133,3 @@ class Listeners:
             hearing |= self._by_topic.get(topic, set())
         for listener in hearing:
             listener.offer(event)
-
-    def of_viewer(self, viewer: Viewer) -> list[Listener]:
-        """Return the listeners of one viewer."""
-        return [listener for listener in self._all if listener.viewer.key == viewer.key]
-
-    def viewers(self) -> dict[str, Viewer]:
-        """Return each distinct viewer by its key."""
-        return {listener.viewer.key: listener.viewer for listener in self._all}

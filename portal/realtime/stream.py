@@ -33,13 +33,21 @@ class Event:
         # Made once, not once a socket: with many sockets this text is what delivery costs.
         return json.dumps({"seq": self.seq, "name": self.name, "at": self.at, "payload": self.payload})[1:-1]
 
+    @cached_property
+    def _texts(self) -> dict[tuple[str, ...], str]:
+        return {}
+
     def seen_by(self, wanted: Iterable[str]) -> list[str]:
         """Return the event's topics that the listener asked for; the others are none of its business."""
         return [topic for topic in self.topics if topic in wanted]
 
     def text(self, wanted: Iterable[str]) -> str:
-        """Return the socket message."""
-        return f'{{"type": "event", {self._body}, "topics": {json.dumps(self.seen_by(wanted))}}}'
+        """Return the socket message: made once for all who hear it by the same topics."""
+        seen = tuple(self.seen_by(wanted))
+        text = self._texts.get(seen)
+        if text is None:
+            text = self._texts[seen] = f'{{"type": "event", {self._body}, "topics": {json.dumps(seen)}}}'
+        return text
 
     def as_dict(self, wanted: Iterable[str]) -> dict[str, Any]:
         """Return the long-poll form: the socket message without its type."""

@@ -134,7 +134,7 @@ class Tail:
             watched.setdefault(listener.viewer, set()).update(listener.topics)
         losses = await in_database(rights.losses, watched)
         for listener in self.listeners:
-            loss = losses.get(listener.viewer.key)
+            loss = losses.get(listener.viewer)
             error = loss.touching(listener.topics) if loss else None
             if error is not None:
                 listener.end(error)

@@ -1,6 +1,6 @@
 """Who looks: a browser's session or a token, and the way to build its actor again when its rights may have changed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -11,8 +11,10 @@ from django.http import HttpRequest
 
 from portal.core import topics as kernel_topics
 from portal.core.errors import Invalid, Unauthenticated
+from portal.realtime import fingerprints
 from principals import auth, permissions
 from principals.actors import Actor
+from principals.sign_in import DUE
 
 SCOPE = "events:read"
 MAX_TOPICS = 100
@@ -20,7 +22,10 @@ MAX_TOPICS = 100
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """A distinct credential. `principal` is whom it speaks for (`user:7`, `agent:3`); many may speak for one."""
+    """A distinct credential. `principal` is whom it speaks for (`user:7`, `agent:3`); many may speak for one.
+
+    `standing` is the fingerprint of its rights when it was let in: who opened under others is another viewer.
+    """
 
     key: str
     principal: str
@@ -28,6 +33,8 @@ class Viewer:
     user_id: int | None = None
     session_key: str = ""
     token_key: str = ""
+    address: str = ""
+    standing: Hashable = field(default=None, repr=False)
 
 
 def of_session(session_key: str | None) -> tuple[Viewer, Actor]:
@@ -36,8 +43,9 @@ def of_session(session_key: str | None) -> tuple[Viewer, Actor]:
     actor = _actor_of_session(key)
     user_id = int(actor.ref.id)
     viewer = Viewer(
-        f"session:{key}", f"user:{user_id}", lambda: _actor_of_session(key), user_id=user_id, session_key=key
-    )
+        f"session:{key}", f"user:{user_id}", lambda: _actor_of_session(key), user_id=user_id, session_key=key,
+        standing=fingerprints.of_actor(actor),
+    )  # fmt: skip
     return viewer, actor
 
 
@@ -45,7 +53,7 @@ def _actor_of_session(key: str) -> Actor:
     request = HttpRequest()
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
     user = get_user(request) if key else None  # checks the password's hash and that the person is active
-    if user is None or not user.is_authenticated:
+    if user is None or not user.is_authenticated or request.session.get(DUE):
         raise Unauthenticated("You are not signed in.", remedy="Sign in, or send a bearer token.")
     return permissions.actor_for_user(user)
 
@@ -57,9 +65,12 @@ def of_token(request: HttpRequest, actor: Actor | None = None) -> tuple[Viewer, 
         loaded: Actor = auth.requires(SCOPE)(request)
         return loaded
 
-    actor = actor or load()
-    key = f"token:{actor.token_key}@{auth.client_address(request)}"
-    return Viewer(key, f"{actor.ref.kind}:{actor.ref.id}", load, token_key=actor.token_key), actor
+    actor, address = actor or load(), auth.client_address(request)
+    viewer = Viewer(
+        f"token:{actor.token_key}@{address}", f"{actor.ref.kind}:{actor.ref.id}", load, token_key=actor.token_key,
+        address=address, standing=fingerprints.of_actor(actor),
+    )  # fmt: skip
+    return viewer, actor
 
 
 def admit(scope: Mapping[str, Any], asked: list[str]) -> tuple[Viewer, list[str]]:

@@ -38,7 +38,10 @@ def against(content: Json) -> str:
         return ""
     if "why" in before:
         return str(before["why"])
-    return f"Changes are against {before['title']}, version {before['version']} ({before['state']})."
+    said = f"Changes are against {before['title']}, version {before['version']} ({before['state']})."
+    if before["state"] == "published":
+        return said
+    return f"{said} That one is not published: readers of this report, and its exports, are shown none of them."
 
 
 def _line(figure: Json) -> Json:

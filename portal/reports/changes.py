@@ -20,6 +20,8 @@ _SAME: Final = ("unit", "definition", "population")
 def compare(content: Json, before: "Report | None", period: "Period", *, sharing: "Period | None" = None) -> Json:
     """Put what the report of the period before says beside every number of a content, or why there is no such.
 
+    `before` is the published one, for what may be published; a draft for those alone who work on both.
+
     `sharing`: a published report that shows some of the days before. From sums of both single days could be had.
     """
     previous = period.previous()
@@ -28,7 +30,7 @@ def compare(content: Json, before: "Report | None", period: "Period", *, sharing
             "before": {"why": "The period goes on: a part of it is not compared with the whole one before."}
         }
     if before is None:
-        return content | {"before": {"why": f"There is no report of {previous.title} to compare with."}}
+        return content | {"before": {"why": f"No report of {previous.title} is published to compare with."}}
     if before.built < before.ends:
         return content | {"before": {"why": f"The report of {previous.title} was made before that was over."}}
     if sharing is not None:
@@ -98,7 +100,12 @@ def _amount(more: float, unit: str) -> str:
         return f"{_sign(more)}{formats.duration(more)}"
     if unit == "US$":
         return f"{_sign(more)}{formats.money(more)}"
-    return f"{_sign(more)}{formats.ratio(more)}" if unit == "ratio" else formats.signed(more)
+    return f"{_sign(more)}{formats.ratio(more)}" if unit == "ratio" else formats.signed(more, places_of(more))
+
+
+def places_of(number: float) -> int | None:
+    """Return how many decimals are written: none from a hundred on, where they say nothing; else as `formats.count`."""
+    return 0 if abs(number) >= 100 else None
 
 
 def _sign(number: float) -> str:

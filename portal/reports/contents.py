@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from portal.reports import changes
+from portal.reports.few import Few
 from portal.reports.figures import FIGURES
 from telemetry import figures
 from telemetry.engine import report_content
@@ -23,7 +24,7 @@ LIMITS = (
     "The shares at the top are by account. The Overview counts by job unless asked: lower, where people with agents "
     "also work by hand.",
     "Days and months are UTC; hours of the week are the facility’s.",
-    f"Rows about fewer than {MIN_PEOPLE} people are not published by themselves.",
+    f"Rows about fewer than {MIN_PEOPLE} people are not published by themselves, nor what fewer submitted or ran.",
 )
 
 
@@ -53,8 +54,8 @@ class Content:
 def build(scope: Scope) -> Content:
     """Measure every figure over a period and put the report together. The rollups should be up to date."""
     readings = Readings(scope)
-    period = scope.period
-    parts = [_part(figure, scope, figures.measure_figure(figure, readings)) for figure in FIGURES.values()]
+    period, few = scope.period, Few(readings)
+    parts = [_part(figure, scope, few.measure(figure)) for figure in FIGURES.values()]
     where = {part.key: FIGURES[part.key].section for part in parts}
     return Content(
         schema=SCHEMA,

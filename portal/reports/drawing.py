@@ -13,11 +13,13 @@ from portal.reports.dots import dots_of
 from portal.reports.headings import heading_of
 
 # Tables longer than this stand behind "Show the numbers".
-LONG = 12
+LONG = 13
 # What the headline picture shows agents' share of.
 LEAD_MEASURES = ("people", "submissions", "core-hours", "GPU-hours")
 # Tables of more columns take a row of the page to themselves.
-NARROW = 3
+NARROW = 2
+# As do tables of more rows: a card would be a tower.
+FEW_ROWS = 8
 Json = dict[str, Any]
 
 
@@ -33,7 +35,7 @@ def shown(value: float | None, unit: str) -> str:
         return formats.ratio(value)
     if unit == "US$":
         return formats.money(value)
-    return formats.count(value)
+    return formats.count(value, changes.places_of(value))
 
 
 def sections(content: Json) -> list[Json]:
@@ -74,7 +76,8 @@ def lead_row(title: str, figure: Json) -> Json:
 def _figure(figure: Json) -> Json:
     units = [column["unit"] for column in figure["columns"]]
     heads = [f"{column['title'].replace(';', ',')}|n" for column in figure["columns"]]
-    rows = [{"label": row["label"], "cells": _cells(row, units)} for row in figure["rows"]]
+    titles = [column["title"] for column in figure["columns"]]
+    rows = [{"label": row["label"], "cells": _cells(row, titles, units)} for row in figure["rows"]]
     long = len(rows) > LONG
     dots = None if long else dots_of(figure, shown)
     return figure | {
@@ -88,7 +91,8 @@ def _figure(figure: Json) -> Json:
         "heads": "; ".join([heading_of(figure), *heads]),
         "table": rows,
         "long": long,
-        "wide": long or len(units) > NARROW,
+        "wide": len(units) > NARROW or len(rows) > FEW_ROWS,
+        "stack": len(units) > NARROW and not long,
         "curves": curves_of(figure, shown) if long else None,
         "bars": None if dots else bars_of(figure, shown),
         "dots": dots,
@@ -97,13 +101,13 @@ def _figure(figure: Json) -> Json:
     }
 
 
-def _cells(row: Json, units: list[str]) -> list[Json]:
-    """Return a row's cells, each with its change; the first number opens the jobs behind the row."""
+def _cells(row: Json, titles: list[str], units: list[str]) -> list[Json]:
+    """Return a row's cells, each with its head and change; the first number opens the jobs behind the row."""
     before = row.get("before") or [None] * len(units)
     return [
         {
-            "text": shown(value, unit), "url": row["url"] if place == 0 and value is not None else "",
-            "change": changes.written(value, old, unit),
+            "head": title, "text": shown(value, unit), "change": changes.written(value, old, unit),
+            "url": row["url"] if place == 0 and value is not None else "",
         }
-        for place, (value, old, unit) in enumerate(zip(row["values"], before, units, strict=True))
+        for place, (title, value, old, unit) in enumerate(zip(titles, row["values"], before, units, strict=True))
     ]  # fmt: skip

@@ -53,6 +53,7 @@ class Report(models.Model):
     built = models.DateTimeField(default=clock.now)
     built_by = models.CharField(max_length=150)
     generation = models.BigIntegerField(default=0, db_default=0)  # of the cluster's data that it was measured on
+    stamp = models.CharField(max_length=400, default="", db_default="", blank=True)  # of its days' data; "" not known
     approved = models.DateTimeField(null=True, blank=True)
     approved_by = models.CharField(max_length=150, default="", blank=True)
     published = models.DateTimeField(null=True, blank=True)

@@ -16,6 +16,7 @@ from principals.models import Cluster
 from telemetry import services as telemetry_services
 from telemetry.models import DataGeneration
 from telemetry.selectors import Period, Scope
+from telemetry.selectors.stamps import stamp
 
 
 def current_content(*, actor: Actor, cluster: Cluster, period: Period, fresh: bool = False) -> dict[str, Any]:
@@ -32,10 +33,9 @@ def current_content(*, actor: Actor, cluster: Cluster, period: Period, fresh: bo
 def build_draft(*, actor: Actor, cluster: Cluster, period: Period) -> Report:
     """Draft a period's report, or bring its draft up to date, which takes back its approval."""
     permissions.require(actor, "facility.run")
-    content, generation = _measure(actor, cluster, period)
-    built = {
-        "content": content, "digest": digest_of(content), "generation": generation, "built": clock.now(),
-        "built_by": actor.ref.label,
+    content, measured_on = _measure(actor, cluster, period)
+    built = measured_on | {
+        "content": content, "digest": digest_of(content), "built": clock.now(), "built_by": actor.ref.label,
     }  # fmt: skip
     versions = _versions(cluster, period)
     with transaction.atomic():
@@ -53,7 +53,8 @@ def build_draft(*, actor: Actor, cluster: Cluster, period: Period) -> Report:
 def approve(*, actor: Actor, report: Report, digest: str) -> Report:
     """Approve the draft whose content has that digest. A person does: who drafted it may.
 
-    Errors: `NotAllowed`, Conflict `not_a_draft`, `report_changed`, `period_not_over`, `drafted_early`.
+    Errors: `NotAllowed`, Conflict `not_a_draft`, `report_changed`, `period_not_over`, `drafted_early`,
+    `compared_with_draft`.
     """
     permissions.require(actor, "facility.run")
     if not actor.is_person:
@@ -63,6 +64,7 @@ def approve(*, actor: Actor, report: Report, digest: str) -> Report:
         if now.state != Report.State.DRAFT:
             raise Conflict("This version is not a draft.", code="not_a_draft", remedy="Open the period again.")
         _require_whole(now)
+        _require_published_before(now)
         draft = Report.objects.filter(pk=report.pk, state=Report.State.DRAFT, digest=digest)
         draft.update(state=Report.State.APPROVED, approved=clock.now(), approved_by=actor.ref.label)
         report.refresh_from_db()
@@ -74,14 +76,15 @@ def publish(*, actor: Actor, report: Report, digest: str) -> Report:
     """Publish the approved version whose content has that digest; a version published before is superseded.
 
     Errors: Conflict `not_approved`, `not_a_draft`, `report_changed` (it was rebuilt since it was read),
-    `report_altered`, `periods_overlap`: from two sums that differ by a day, what fewer than five people did that day
-    could be had.
+    `report_altered`, `compared_with_draft`, `periods_overlap`: from two sums that differ by a day, what fewer than five
+    people did that day could be had.
     """
     permissions.require(actor, "facility.run")
     with transaction.atomic():
         now = _open_version(report, digest)
         if now.state != Report.State.APPROVED:
             raise Conflict("This version is not approved.", code="not_approved", remedy="Approve it first.")
+        _require_published_before(now)
         _require_alone(now)
         versions = _versions(now.cluster, now.period)
         versions.filter(state=Report.State.PUBLISHED).update(state=Report.State.SUPERSEDED)
@@ -104,6 +107,35 @@ def supersede(*, actor: Actor, report: Report, reason: str) -> Report:
     return report
 
 
+def is_behind(actor: Actor, report: Report) -> bool:
+    """Say whether data of a version's own days changed since it was measured.
+
+    Where the whole cluster's did not, that is one query. Of a version that was measured without a stamp, any data of
+    the cluster count.
+    """
+    if DataGeneration.objects.of(report.cluster) == report.generation:
+        return False
+    return not report.stamp or stamp(Scope(actor, report.cluster, report.period)) != report.stamp
+
+
+def with_draft_before(report: Report) -> dict[str, Any]:
+    """Return an open version's content beside the draft of the period before, where nothing is published of that.
+
+    For those who work on both: a draft's numbers are not published by what is counted from them, so neither what is
+    stored nor its digest knows of this.
+    """
+    content: dict[str, Any] = report.content
+    if not report.is_open or "period" in content.get("before", {}):
+        return content
+    previous = report.period.previous()
+    draft = _versions(report.cluster, previous).filter(state__in=OPEN).first()
+    if draft is None:
+        return content
+    return changes.compare(
+        content, draft, report.period, sharing=_find_sharing(report.cluster, previous, of=report.period)
+    )
+
+
 def require_intact(report: Report) -> None:
     """Refuse a version whose content was changed past this service. Errors: Conflict `report_altered`."""
     if not report.is_intact:
@@ -118,20 +150,17 @@ def _versions(cluster: Cluster, period: Period) -> ReportQuerySet:
     return Report.objects.filter(cluster=cluster, first=period.first, last=period.last)
 
 
-def _measure(actor: Actor, cluster: Cluster, period: Period) -> tuple[dict[str, Any], int]:
+def _measure(actor: Actor, cluster: Cluster, period: Period) -> tuple[dict[str, Any], dict[str, Any]]:
     if not telemetry_services.catch_up(cluster=cluster):
         raise Conflict("The rollups are being recomputed.", code="rollups_busy", retry_after_s=60,
                        remedy="Try again in a minute.")  # fmt: skip
-    generation = DataGeneration.objects.of(cluster)  # before measuring: what changes meanwhile makes it old
-    content = contents.build(Scope(actor=actor, cluster=cluster, period=period)).as_json()
+    scope = Scope(actor=actor, cluster=cluster, period=period)
+    # Before measuring: what changes meanwhile makes it old.
+    measured_on = {"generation": DataGeneration.objects.of(cluster), "stamp": stamp(scope)}
+    content = contents.build(scope).as_json()
     sharing = _find_sharing(cluster, period.previous(), of=period)
-    return changes.compare(content, _before(cluster, period), period, sharing=sharing), generation
-
-
-def _before(cluster: Cluster, period: Period) -> Report | None:
-    """Return the report of the period before: what is published, else what is being made."""
-    found = list(_versions(cluster, period.previous()).exclude(state=Report.State.SUPERSEDED))
-    return min(found, key=lambda one: one.state != Report.State.PUBLISHED, default=None)
+    before = _versions(cluster, period.previous()).filter(state=Report.State.PUBLISHED).first()
+    return changes.compare(content, before, period, sharing=sharing), measured_on
 
 
 def _open_version(report: Report, digest: str) -> Report:
@@ -153,6 +182,15 @@ def _require_whole(report: Report) -> None:
     if report.built < report.ends:
         remedy = "Bring it up to date and read it again."
         raise Conflict("It was measured before the period was over.", code="drafted_early", remedy=remedy)
+
+
+def _require_published_before(report: Report) -> None:
+    """Refuse what counts its changes from a draft: nobody approved of that one's numbers."""
+    if report.content.get("before", {}).get("state", Report.State.PUBLISHED) != Report.State.PUBLISHED:
+        raise Conflict(
+            "Its changes are counted from a draft.", code="compared_with_draft",
+            remedy="Bring it up to date and read it again: it is held against what is published alone.",
+        )  # fmt: skip
 
 
 def _require_alone(report: Report) -> None:

@@ -15,7 +15,6 @@ from portal.reports.models import OPEN, Drafting, Report
 from principals import permissions
 from principals.models import Cluster
 from principals.web import PageRequest, page
-from telemetry.models import DataGeneration
 from telemetry.selectors import Period
 
 SHOWN = 200
@@ -74,12 +73,13 @@ def report(request: PageRequest, cluster: str, period: str) -> HttpResponse:
     found = chosen[0]
     if "format" in request.GET:
         return _export(found, request.GET["format"])
-    context = pages.context(found.content) | {
+    content = services.with_draft_before(found)
+    context = pages.context(content) | {
         "report": found,
         "versions": versions,
         "may_run": permissions.can(request.actor, "facility.run"),
-        "is_behind": request.actor.sees_facility and DataGeneration.objects.of(found.cluster) != found.generation,
-        "brief": brief.of(found.content) if request.GET.get("form") == "short" else None,
+        "is_behind": request.actor.sees_facility and services.is_behind(request.actor, found),
+        "brief": brief.of(content) if request.GET.get("form") == "short" else None,
     }
     return render(request, "reports/report.html", context)
 

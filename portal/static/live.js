@@ -5,7 +5,7 @@
 //   gatehouse:live   {state, since, missed}   state live | reconnecting | paused | closed
 (() => {
   "use strict";
-  const FIRST_MS = 500, LONGEST_MS = 30000, TRIES_BEFORE_POLL = 3, POLL_GAP_MS = 1000;
+  const FIRST_MS = 500, LONGEST_MS = 30000, TRIES_BEFORE_POLL = 3, POLL_GAP_MS = 1000, POLL_FOR_MS = 30000;
 
   class Live {
     constructor(topics, cursor) {
@@ -18,6 +18,7 @@
       this.socket = null;
       this.timer = 0;
       this.stop = null;
+      this.pollsSince = null;
     }
 
     address(path) {
@@ -56,13 +57,22 @@
         const body = await answer.json();
         this.live();
         for (const message of body.events || []) this.receive({ type: "event", ...message });
-        if (body.resync) this.receive({ type: "resync", seq: body.seq });
-        else if (typeof body.seq === "number") this.cursor = Math.max(this.cursor ?? 0, body.seq);
-        this.timer = window.setTimeout(() => this.state === "live" && this.poll(), POLL_GAP_MS);
+        if (body.resync) this.receive({ type: "resync", seq: body.next });
+        else this.cursor = Math.max(this.cursor ?? 0, body.next);
+        this.timer = window.setTimeout(() => this.state === "live" && this.pollOrConnect(), POLL_GAP_MS);
       } catch {
         if (this.state !== "paused") this.lost();
       }
       return undefined;
+    }
+
+    // A server that was away for a while is no proxy without sockets: one more try now and then.
+    pollOrConnect() {
+      this.pollsSince ??= Date.now();
+      if (Date.now() - this.pollsSince < POLL_FOR_MS) return this.poll();
+      this.pollsSince = null;
+      this.failures = TRIES_BEFORE_POLL - 1;
+      return this.connect();
     }
 
     receive(message) {

@@ -143,6 +143,8 @@ def embedded_children(*, host: str, port: int) -> list[Child]:
         "--log-level", "warning", "--lifespan", "off", "--timeout-graceful-shutdown", "1", "--no-server-header",
         # Whoever is on this host could else name any source address: PROXY_COUNT alone says what is believed.
         "--no-proxy-headers",
+        # Browsers ask for compression: it doubles what an idle socket takes, for messages of half a kilobyte.
+        "--ws-per-message-deflate", "false",
     ]  # fmt: skip
     # Whoever runs `make run` as root on a trial machine knows it; the broker takes JSON only.
     quiet = ["-W", "ignore:You're running the worker with superuser"]

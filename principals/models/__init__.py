@@ -4,7 +4,7 @@ from principals.models.agents import Agent, AgentApproval, AgentSession, Session
 from principals.models.clusters import Association, Cluster, ClusterUser, SlurmAccount
 from principals.models.holds import Hold, Place
 from principals.models.kill_switches import KillSwitch
-from principals.models.people import Lab, LabMembership, User
+from principals.models.people import Lab, LabMembership, SignInIdentity, User
 from principals.models.tokens import AgentToken, ServiceAccount, ServiceToken
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "ServiceAccount",
     "ServiceToken",
     "SessionDeclaration",
+    "SignInIdentity",
     "SlurmAccount",
     "User",
 ]

@@ -148,12 +148,17 @@ class AgentSession(models.Model):
         GATEWAY = "gateway", "Behind a gateway"
         AGENT_HOST = "agent_host", "Host for agents"
 
+    class Evidence(models.TextChoices):
+        SSH_KEY = "ssh_key", "An agent’s own SSH key"
+
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="sessions")
     cluster_user = models.ForeignKey(ClusterUser, on_delete=models.CASCADE, related_name="sessions")
     host = models.CharField(max_length=100)
     kind = models.CharField(max_length=12, choices=Kind.choices, default=Kind.AGENT)
     harness = models.CharField(max_length=32, default="", blank=True)  # empty for an interactive shell
     place = models.CharField(max_length=10, choices=Place.choices, default=Place.LOGIN, db_default=Place.LOGIN)
+    # What tells a collector that it is an agent's, where that is no program of its own that runs.
+    evidence = models.CharField(max_length=8, choices=Evidence.choices, default="", blank=True, db_default="")
     raw_job_id = models.BigIntegerField(null=True, blank=True)  # of the job that it runs in
     started = EpochField()
     ended = EpochField(null=True, blank=True)

@@ -54,6 +54,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_research_computing = models.BooleanField("research-computing staff", default=False)
     is_infosec = models.BooleanField("InfoSec", default=False)
     is_auditor = models.BooleanField("auditor (reads everything, changes nothing)", default=False)
+    # Which roles groups gave at the last sign-in; the others were given by hand and stay.
+    roles_from_groups = models.JSONField(default=list, blank=True)
     is_demo = models.BooleanField(default=False)
     created = models.DateTimeField(default=clock.now)
 
@@ -65,6 +67,27 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.username
+
+
+class SignInIdentity(models.Model):
+    """Under what a provider knows a person: its issuer and subject, which it never gives to anybody else.
+
+    Login names and addresses pass from one person to another; so they tie a person to an identity once, and no more.
+    """
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+    created = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="principals_signinidentity_issuer_subject"),
+            models.UniqueConstraint(fields=["user", "issuer"], name="principals_signinidentity_user_issuer"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} at {self.issuer}"
 
 
 class LabQuerySet(models.QuerySet["Lab"]):

@@ -18,8 +18,17 @@ from principals.services.directory import (
     ensure_cluster,
     ensure_lab,
     require_cluster_name,
+    set_person_active,
 )
 from principals.services.holds import lift_hold, lift_holds, place_hold
+from principals.services.identities import (
+    forget_identities,
+    person_behind,
+    person_named,
+    record_second_factor,
+    remove_second_factor,
+    settle_roles,
+)
 from principals.services.pairing import settle as settle_sessions
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
 from principals.services.tokens import (
@@ -46,21 +55,28 @@ __all__ = [
     "ensure_cluster",
     "ensure_lab",
     "expiry_problem",
+    "forget_identities",
     "issue_agent_token",
     "issue_service_token",
     "lift_hold",
     "lift_holds",
     "name_problem",
+    "person_behind",
+    "person_named",
     "place_hold",
+    "record_second_factor",
     "record_sessions",
     "refresh_associations",
     "register_agent",
+    "remove_second_factor",
     "renew_agent",
     "require_cluster_name",
     "resume_agent",
     "retire_agent",
     "revoke_agent_token",
     "revoke_service_token",
+    "set_person_active",
+    "settle_roles",
     "settle_sessions",
     "suspend_agent",
 ]

@@ -15,6 +15,7 @@ from principals.models import Cluster, ClusterUser, Lab, LabMembership, SlurmAcc
 
 _LOGIN = re.compile(r"[\w.-]{1,64}")
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]{1,40}")
+ROLE_COLUMNS = {"staff": "is_research_computing", "infosec": "is_infosec", "auditor": "is_auditor"}
 
 
 def require_cluster_name(name: str) -> None:
@@ -133,15 +134,34 @@ def add_person(
         user.email = email or user.email
         for role, held in roles.items():
             setattr(user, role, held)
+        # What is said by hand is by hand from now on, whatever groups said before.
+        user.roles_from_groups = [role for role in user.roles_from_groups if ROLE_COLUMNS[role] not in roles]
         if password is not None:
             _set_password(user, password)
-        user.save(update_fields=["email", "password", *roles])
+        user.save(update_fields=["email", "password", "roles_from_groups", *roles])
         ClusterUser.objects.filter(login=login, user=None).update(user=user)
         audit.record(
             actor=actor.ref, verb="person.add", object_kind="user", object_id=user.pk, object_label=login,
             after=dict(roles),
         )  # fmt: skip
     return user
+
+
+def set_person_active(*, actor: Actor, user: User, active: bool) -> bool:
+    """Switch a person's account on or off; say whether that changed it.
+
+    Off ends their sessions, sockets and agents' tokens: each looks at it when it is used, sockets within seconds.
+    """
+    permissions.require(actor, "facility.run")
+    with transaction.atomic():
+        changed = bool(User.objects.filter(pk=user.pk, is_active=not active).update(is_active=active))
+        if changed:
+            audit.record(
+                actor=actor.ref, verb="person.switch_on" if active else "person.switch_off", object_kind="user",
+                object_id=user.pk, object_label=user.username,
+            )  # fmt: skip
+    user.is_active = active
+    return changed
 
 
 def _set_password(user: User, password: str) -> None:

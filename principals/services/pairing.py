@@ -18,7 +18,8 @@ from principals.engine.pairing import AFTER_S, BEFORE_S, Rank, Seen, rank
 from principals.models import AgentSession, SessionDeclaration
 from principals.models.agents import AgentSessionQuerySet
 
-_SEEN: Final = ("process", "place", "raw_job_id", "started", "ended", "last_seen", "source")  # what a collector knows
+# What a collector knows.
+_SEEN: Final = ("process", "place", "evidence", "raw_job_id", "started", "ended", "last_seen", "source")
 _BEFORE, _AFTER = timedelta(seconds=BEFORE_S), timedelta(seconds=AFTER_S)
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from django.db import transaction
 from django.db.models import Q
 
 from portal.core import clock
+from principals import events
 from principals.models import Agent, AgentSession, Cluster, ClusterUser, LabMembership, SessionDeclaration
 from principals.services import pairing
 from principals.services.directory import Directory
@@ -19,6 +20,8 @@ UNREGISTERED: Final = {
     "login_unclaimed": "Nobody is known here under this login name: operators add them by manage.py add_person.",
     "no_agent": "This person has no agent of this harness: they register one on My lab.",
     "host_not_allowed": "No agent of this person and harness may use this host: they register one that may.",
+    "agent_key_differs": "The site's list of SSH keys names an agent that is none of this person and harness, or may "
+    "not use this host: operators mend agent_keys in the collector's settings.",
     "several_agents": "Several agents of this person and harness may use this host: they retire all but one of them, "
     "or register them for different hosts.",
     "declared_before": "This session was over, or might have been another agent's or another lab's, when the agent was "
@@ -26,6 +29,7 @@ UNREGISTERED: Final = {
 }
 # Its host is no login node: the node that Slurm gave, or the gateway itself.
 _ON_NO_LOGIN_NODE: Final = (AgentSession.Place.JOB, AgentSession.Place.GATEWAY)
+_GROUP: Final = ("cluster_user_id", "host", "kind", "harness")  # sessions of which one may be a half of another
 _NATURAL: Final = ("cluster", "cluster_user_id", "host", "kind", "harness", "started", "process")
 
 
@@ -34,7 +38,8 @@ class DeclaredSession:
     """A session as it arrives: who (login name), where, with which harness, from when to when.
 
     `process` is its root process as a collector knows it (`AgentSession.process`), and `last_seen` when it last did
-    something; both are empty where somebody declares it.
+    something; both are empty where somebody declares it. `evidence` is as the row has it; `agent_name` the registered
+    agent that it is said to be of, where its evidence says so.
     """
 
     login: str
@@ -49,6 +54,8 @@ class DeclaredSession:
     last_seen: datetime | None = None
     place: str = AgentSession.Place.LOGIN
     raw_job_id: int | None = None  # of the job that it runs in
+    evidence: str = ""
+    agent_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,7 @@ def record_sessions(*, cluster: Cluster, sessions: Iterable[DeclaredSession]) ->
         cluster.lock()
         recorder = _Recorder(cluster, declared)
         recorded = [recorder.record(session) for session in declared]
-        recorder.note_seen()
+        recorder.write()
         _note_seen(recorded)
     return recorded
 
@@ -91,14 +98,17 @@ def adopt_sessions(agent: Agent) -> int:
     """Tie the sessions that go on without an agent to one just registered, where it fits; return how many.
 
     What is over stays as it was: for which lab it was, nobody can tell any more. Rollups and reports know no agents
-    and stay; jobs are found by their session. Call it in the transaction that registers the agent.
+    and stay; jobs follow, for the news of it goes to `telemetry`. Call it in the transaction that registers the agent.
     """
     waiting = AgentSession.objects.filter(
         kind=AgentSession.Kind.AGENT, harness=agent.harness, agent=None, ended=None, cluster_user__user=agent.owner_id
     )
     fitting = [row.pk for row in waiting.only("kind", "harness", "host", "place", "cluster_user", "received", "ended")
                if _find_agent(row.cluster_user_id, row)[0] == agent and _may_be_adopted(row, agent)]  # fmt: skip
-    return AgentSession.objects.filter(pk__in=fitting, agent=None).update(agent=agent)
+    adopted = AgentSession.objects.filter(pk__in=fitting, agent=None).update(agent=agent)
+    if adopted:
+        events.sessions_adopted.send(Agent, session_ids=fitting)
+    return adopted
 
 
 def _may_be_adopted(row: AgentSession, agent: Agent) -> bool:
@@ -132,6 +142,18 @@ def _note_seen(recorded: Iterable[RecordedSession]) -> None:
         Agent.objects.filter(unseen, pk=agent_id).update(last_seen=until)
 
 
+_Group: TypeAlias = tuple[int, str, str, str]
+_Start: TypeAlias = tuple[_Group, int]  # seconds, as rows know them
+
+
+def _group_of(row: AgentSession) -> _Group:
+    return row.cluster_user_id, row.host, row.kind, row.harness
+
+
+def _start_of(row: AgentSession) -> _Start:
+    return _group_of(row), int(row.started.timestamp())
+
+
 class _Recorder:
     """One call's look-ups: names, processes that are known, and whose a harness of somebody on a host is.
 
@@ -144,8 +166,19 @@ class _Recorder:
         processes = {each.process for each in declared if each.process}
         rows = AgentSession.objects.filter(cluster=cluster, process__in=processes) if processes else ()
         self._known = {(row.host, row.process, row.kind): row for row in rows}
-        self._agents: dict[tuple[int, str, str, str, str], tuple[Agent | None, str]] = {}
+        self._agents: dict[tuple[int, str, str, str, str, str], tuple[Agent | None, str]] = {}
         self._seen: dict[int, AgentSession] = {}
+        alone = [each for each in declared if not each.process]
+        self._halves, self._declared = self._look_up(alone) if alone else (set[_Group](), dict[_Start, AgentSession]())
+        self._fresh: list[AgentSession] = []  # to be written together
+
+    def _look_up(self, declared: Sequence[DeclaredSession]) -> tuple[set[_Group], dict[_Start, AgentSession]]:
+        """Return where processes were seen that a declared session may be, and the rows of those declared before."""
+        users = {self._directory.user_id(each.login) for each in declared}
+        rows = AgentSession.objects.filter(cluster=self._cluster, cluster_user__in=users).order_by()
+        seen = rows.exclude(process="").filter(host__in={each.host for each in declared})
+        known = rows.filter(process="", started__in={each.started for each in declared})
+        return set(seen.values_list(*_GROUP).distinct()), {_start_of(row): row for row in known}
 
     def record(self, declared: DeclaredSession) -> RecordedSession:
         """Write one session."""
@@ -160,7 +193,11 @@ class _Recorder:
             return self._go_on(known, declared, agent, why)
         row = self._row_of(user_id, declared, agent)
         if declared.process:
+            self._write_fresh()
             return self._see(row, why)
+        if _group_of(row) not in self._halves:
+            return self._declare_alone(row, declared, agent, why)
+        self._write_fresh()
         if (part := pairing.find_declaration(row)) is not None:
             return self._go_on_declared(part, declared, agent, why)
         return self._declare(row, declared, agent, why)
@@ -170,7 +207,7 @@ class _Recorder:
             cluster=self._cluster, cluster_user_id=user_id, host=declared.host, kind=declared.kind,
             harness=declared.harness, started=declared.started, process=declared.process, ended=declared.ended,
             campaign=declared.campaign, source=declared.source, last_seen=declared.last_seen, agent=agent,
-            place=declared.place, raw_job_id=declared.raw_job_id,
+            place=declared.place, raw_job_id=declared.raw_job_id, evidence=declared.evidence,
         )  # fmt: skip
 
     def _see(self, row: AgentSession, why: str) -> RecordedSession:
@@ -183,7 +220,20 @@ class _Recorder:
             row.save(force_insert=True)
             spans = pairing.settle([row])
         self._known[row.host, row.process, row.kind] = row
+        self._halves.add(_group_of(row))
         return RecordedSession(row, "created", row.ended, tuple(spans), "" if row.agent_id else why)
+
+    def _declare_alone(
+        self, row: AgentSession, declared: DeclaredSession, agent: Agent | None, why: str
+    ) -> RecordedSession:
+        """Write a session that was declared where no process was seen that it could be: it has no half to look for."""
+        start = _start_of(row)
+        if (known := self._declared.get(start)) is not None:
+            self._write_fresh()
+            return self._go_on(known, declared, agent, why)
+        self._declared[start] = row
+        self._fresh.append(row)
+        return RecordedSession(row, "created", row.ended, (), "" if row.agent_id else why)
 
     def _declare(self, row: AgentSession, declared: DeclaredSession, agent: Agent | None, why: str) -> RecordedSession:
         """Write a session that was declared and is not part of one that was seen."""
@@ -198,9 +248,10 @@ class _Recorder:
         return RecordedSession(row, "created", row.ended, tuple(spans), "" if row.agent_id else why)
 
     def _find_agent(self, user_id: int, declared: DeclaredSession) -> tuple[Agent | None, str]:
-        key = user_id, declared.kind, declared.harness, declared.host, declared.place
+        name = declared.agent_name
+        key = user_id, declared.kind, declared.harness, declared.host, declared.place, name
         if key not in self._agents:
-            self._agents[key] = _find_agent(user_id, declared)
+            self._agents[key] = _find_agent(user_id, declared, name)
         return self._agents[key]
 
     def _go_on(self, row: AgentSession, declared: DeclaredSession, agent: Agent | None, why: str) -> RecordedSession:
@@ -239,8 +290,13 @@ class _Recorder:
         row.save(update_fields=list(mine))
         return RecordedSession(row, "changed" if changes or mine else "unchanged", row.ended, unregistered=why)
 
-    def note_seen(self) -> None:
-        """Write when sessions were last seen of which nothing else changed."""
+    def _write_fresh(self) -> None:
+        AgentSession.objects.bulk_create(self._fresh)
+        self._fresh.clear()
+
+    def write(self) -> None:
+        """Write what was left: new rows, and when sessions were last seen of which nothing else changed."""
+        self._write_fresh()
         AgentSession.objects.bulk_update(self._seen.values(), ["last_seen"])
 
 
@@ -260,14 +316,21 @@ def _may_work_there(agent: Agent, session: DeclaredSession | AgentSession) -> bo
     return not agent.hosts or session.place in _ON_NO_LOGIN_NODE or session.host in agent.hosts
 
 
-def _find_agent(cluster_user_id: int, declared: DeclaredSession | AgentSession) -> tuple[Agent | None, str]:
-    """Return the agent that a session of a harness belongs to, or None and why; a shell belongs to none anyway."""
+def _find_agent(
+    cluster_user_id: int, declared: DeclaredSession | AgentSession, name: str = ""
+) -> tuple[Agent | None, str]:
+    """Return the agent that a session of a harness belongs to, or None and why; a shell belongs to none anyway.
+
+    `name`: the one that it is said to be of.
+    """
     if declared.kind != AgentSession.Kind.AGENT:
         return None, ""
     candidates = Agent.objects.filter(
         ~Q(status=Agent.Status.RETIRED), owner__cluster_users=cluster_user_id, harness=declared.harness
     )
-    fitting = [agent for agent in candidates if _may_work_there(agent, declared)]
+    fitting = [agent for agent in candidates if _may_work_there(agent, declared) and name in ("", agent.name)]
+    if name and not fitting:
+        return None, "agent_key_differs"
     if len(fitting) == 1:
         return fitting[0], ""
     if fitting:

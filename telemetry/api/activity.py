@@ -18,6 +18,7 @@ from telemetry.engine.activity_batches import (
     MinutePart,
     PollingPart,
     SessionPart,
+    SshPart,
     SubmissionPart,
 )
 from telemetry.schemas import ActivityIn, ActivityOut, RejectedPart
@@ -60,10 +61,10 @@ def batch_of(body: ActivityIn) -> Batch:
         host=body.host, boot=body.boot, run=str(body.run), batch=str(body.batch), collector=body.collector,
         mode=body.mode, study=body.study, since=body.since, until=body.until,
         health=Health(**{name: getattr(health, name) for name in Health._fields}),
-        sessions=[SessionPart(one.id, one.kind, one.harness, one.user, one.start, one.last, one.end, one.place, one.job)
-                  for one in body.sessions],
+        sessions=[SessionPart(**{name: getattr(one, name) for name in SessionPart._fields}) for one in body.sessions],
         minutes=[MinutePart(one.session, one.driver, one.minute, one.counts, one.place) for one in body.minutes],
         submissions=[SubmissionPart(one.session, one.at) for one in body.submissions],
         polling=[PollingPart(one.session, one.first, one.last, one.queries, one.period_s) for one in body.polling],
         loops=[LoopPart(one.session, one.submitted, one.again) for one in body.loops],
+        ssh=[SshPart(**{name: getattr(one, name) for name in SshPart._fields}) for one in body.ssh],
     )  # fmt: skip

@@ -32,12 +32,14 @@ def list_jobs(
     state: Annotated[str, Query(max_length=16)] = "",
     since: Moment | None = None,
     campaign: Annotated[str, Query(max_length=100)] = "",
+    agent: Annotated[str, Query(max_length=40)] = "",
     after: Annotated[str, Query(max_length=40)] = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> JobPage:
     """List jobs, newest submission first. `since` is a time of submission; `state` is one of Slurm's, or `active`.
 
-    `active` is what Slurm can hold now: not what an old file called running.
+    `active` is what Slurm can hold now: not what an old file called running. `agent` is the caller's own name: the jobs
+    that are taken to be its own, by its receipts and its sessions.
     """
     actor = actor_of(request)
     jobs = Job.objects.visible_to(actor).select_related("cluster", "cluster_user", "account", "lab")
@@ -51,7 +53,8 @@ def list_jobs(
     if after:
         submit, pk = _read_cursor(after)
         jobs = jobs.filter(Q(submit__lt=submit) | Q(submit=submit, pk__lt=pk))
-    page, last = cut_page(newest_first(jobs, actor, JobFilter()), limit)
+    asked = JobFilter(agent=agent)
+    page, last = cut_page(newest_first(asked.apply(jobs, actor), actor, asked), limit)
     cursor = f"{int(last.submit.timestamp())}.{last.pk}" if last else None
     return JobPage(items=[show_job(job, actor) for job in page], next=cursor)
 
@@ -94,6 +97,7 @@ def _read_cursor(text: str) -> tuple[datetime, int]:
 
 def show_job(job: Job, actor: Actor) -> JobOut:
     """Return a job as `actor` may see it: of another person's job no name and no words that people wrote."""
+    agent = actor.agent.name if actor.agent is not None and job.agent_id == actor.agent.pk else ""
     own = actor.user is not None and job.cluster_user.user_id == actor.user.pk
     return JobOut(
         cluster=job.cluster.name, raw_id=job.raw_id, job_id=job.job_id, own=own,
@@ -103,7 +107,7 @@ def show_job(job: Job, actor: Actor) -> JobOut:
         submit=job.submit, start=job.start, end=job.end, elapsed_s=job.elapsed_s, timelimit_s=job.timelimit_s,
         nodes=job.nodes, cpus=job.cpus, gpus=job.gpus, mem_bytes=job.mem_bytes, exit_code=job.exit_code,
         exit_signal=job.exit_signal, actor=job.actor, actor_method=job.actor_method,
-        actor_confidence=job.actor_confidence, harness=job.harness,
+        actor_confidence=job.actor_confidence, harness=job.harness, agent=agent,
         campaign=job.campaign if own else "", job_name=job.job_name if own else "",
         work_dir=job.work_dir if own else "", submit_line=job.submit_line if own else "",
     )  # fmt: skip

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from telemetry.engine.activity import ALL, CATEGORY, CONNECTION, MEASURES
@@ -19,6 +19,7 @@ CLOCKS_DIFFER: Final = timedelta(minutes=5)
 # A collector's spool holds less; the days of older minutes are no longer added up anew.
 TAKEN_FOR: Final = timedelta(days=25)
 _MINUTE: Final = timedelta(minutes=1)
+_DAY: Final = timedelta(days=1)
 _LONGEST: Final = timedelta(days=366)  # no loop is longer
 REMEDIES: Final = {
     "session_id_invalid": "Name a session by its root's process id and start in ticks: `812-99731`.",
@@ -26,6 +27,10 @@ REMEDIES: Final = {
     "session_on_unknown": "Leave the session out: what nobody is known to drive belongs to none.",
     "session_missing": "Name the session that it belongs to.",
     "job_elsewhere": "Name the job of a session whose place is `job` alone.",
+    "evidence_elsewhere": "Send the evidence `ssh_key`, and whose it is, of agents' sessions over SSH alone.",
+    "ssh_contradicts": "Send no more keys or clients of a day than pairs of them, and no more pairs than connections "
+    "that something was logged of.",
+    "ssh_twice": "Send a day once.",
     "place_of_gateways": "Send what collectors see; of gateways their access logs tell (manage.py import_gateway_log).",
     "minute_not_whole": "Send the minute's first second.",
     "minute_twice": "Send a minute of a session once; add its counts up.",
@@ -57,6 +62,8 @@ class SessionPart(NamedTuple):
     end: datetime | None
     place: Place = "login"
     job: int | None = None  # the raw id of the job that it runs in
+    evidence: str = ""
+    agent: str = ""  # the registered one that the evidence names
 
 
 class MinutePart(NamedTuple):
@@ -94,6 +101,20 @@ class LoopPart(NamedTuple):
     again: datetime
 
 
+class SshPart(NamedTuple):
+    """Connections of a day by SSH, without a terminal, that are no agent's: sums since the collector's start.
+
+    Of `untold` nothing was logged; the others came by so many different keys, from so many clients.
+    """
+
+    day: date
+    connections: int
+    untold: int
+    keys: int
+    clients: int
+    pairs: int
+
+
 class Health(NamedTuple):
     """How the collector did meanwhile."""
 
@@ -127,6 +148,7 @@ class Batch:
     submissions: Sequence[SubmissionPart] = ()
     polling: Sequence[PollingPart] = ()
     loops: Sequence[LoopPart] = ()
+    ssh: Sequence[SshPart] = ()
 
     def process_of(self, session: str) -> str:
         """Return what a session's root process is known by: of its boot, for process ids and ticks start anew."""
@@ -146,6 +168,8 @@ def find_session_fault(part: SessionPart, now: datetime) -> str:
         return "job_elsewhere"
     if part.place == "gateway":
         return "place_of_gateways"
+    if (part.evidence or part.agent) and not (part.evidence and (part.kind, part.place) == ("agent", "ssh")):
+        return "evidence_elsewhere"
     return "end_before_start" if part.last < part.start else "future_date" if part.last > now + CLOCKS_DIFFER else ""
 
 
@@ -197,6 +221,16 @@ def find_polling_fault(part: PollingPart, now: datetime) -> str:
 def find_loop_fault(part: LoopPart, now: datetime) -> str:
     """Say why a loop of submissions cannot be taken; "" where it can."""
     return _find_age_fault(part.submitted, part.again, now) if part.session else "session_missing"
+
+
+def find_ssh_fault(part: SshPart, batch: Batch, now: datetime) -> str:
+    """Say why a day's connections cannot be taken; "" where they can. What is told late is of the day before."""
+    if not (batch.since - _DAY).date() <= part.day <= batch.until.date():
+        return "outside_batch"
+    if part.day < (now - TAKEN_FOR).date():
+        return "too_old"
+    told = part.connections - part.untold
+    return "" if max(part.keys, part.clients) <= part.pairs <= told else "ssh_contradicts"
 
 
 def _find_age_fault(first: datetime, last: datetime, now: datetime) -> str:

@@ -22,6 +22,8 @@ The rules, in order:
 5. Only interactive sessions: the actor is a human; the one that started last is named.
 6. None: unknown. Never a guess from the absence of evidence.
 
+The registered agent, where one is named, is the receipt's, else that of the session that answers.
+
 Confidences are ordinal ("which answer to trust more"), not measured probabilities.
 """
 
@@ -80,6 +82,7 @@ class Session(NamedTuple):
     host: str
     start_s: int
     end_s: int | None
+    agent_id: int | None = None  # the registered agent that it belongs to
 
     def covers(self, moment_s: int) -> bool:
         """Say whether a moment is inside the session, give or take the clocks' difference."""
@@ -106,6 +109,7 @@ class Receipt(NamedTuple):
     users: frozenset[str]
     first_s: int
     last_s: int
+    agent_id: int
 
     def covers(self, submit_s: int) -> bool:
         """Say whether it was valid then, give or take the clocks' difference."""
@@ -121,6 +125,7 @@ class Attribution(NamedTuple):
     method: str
     confidence: float
     evidence: tuple[int, ...]
+    agent_id: int | None = None
 
 
 UNKNOWN: Final = Attribution("unknown", "", None, METHOD_NONE, CONFIDENCE[METHOD_NONE], ())
@@ -143,6 +148,7 @@ def _judge(covering: Sequence[Session], seen: Sequence[Submission] = ()) -> Attr
         method=method,
         confidence=CONFIDENCE[method],
         evidence=tuple(sorted(session.session_id for session in covering)),
+        agent_id=named.agent_id if agents else None,
     )
 
 
@@ -157,14 +163,15 @@ def _judge_seen(covering: Sequence[Session], seen: Sequence[Submission]) -> Attr
         method=method,
         confidence=CONFIDENCE[method],
         evidence=tuple(sorted(sessions | {session.session_id for session in covering})),
+        agent_id=last.agent_id if last.kind == "agent" else None,
     )
 
 
 def labelled(found: Attribution, harness: str) -> Attribution:
     """Return the answer for a job that the controller labelled with a harness, where the sessions say `found`."""
     method = METHOD_LABELLED_DOUBTED if found.actor == "human" else METHOD_LABELLED
-    session_id = found.session_id if found.harness == harness else None
-    return Attribution("agent", harness, session_id, method, CONFIDENCE[method], found.evidence)
+    session_id, agent_id = (found.session_id, found.agent_id) if found.harness == harness else (None, None)
+    return Attribution("agent", harness, session_id, method, CONFIDENCE[method], found.evidence, agent_id)
 
 
 def receipted(found: Attribution, receipts: Iterable[Receipt], *, user: str, submit_s: int) -> Attribution:
@@ -176,11 +183,12 @@ def receipted(found: Attribution, receipts: Iterable[Receipt], *, user: str, sub
     own = [receipt for receipt in given if user in receipt.users]
     valid = [receipt for receipt in own if receipt.covers(submit_s)]
     if valid:
-        harness = max(valid).harness
+        last = max(valid)
+        harness = last.harness
         doubted = found.actor == "human" or found.harness not in ("", harness)
         method = METHOD_RECEIPT_DOUBTED if doubted else METHOD_RECEIPT
         session_id = found.session_id if found.harness == harness else None
-        return Attribution("agent", harness, session_id, method, CONFIDENCE[method], found.evidence)
+        return Attribution("agent", harness, session_id, method, CONFIDENCE[method], found.evidence, last.agent_id)
     if len(own) == len(given):
         return found
     method = METHOD_FOREIGN_ALONE if found.method == METHOD_NONE else METHOD_FOREIGN

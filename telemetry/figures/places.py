@@ -22,17 +22,18 @@ from telemetry.selectors.places import (
     agent_users,
 )
 
-LABELS: Final = {
-    Place.LOGIN: "Login nodes", Place.JOB: "In jobs", Place.SSH: "Over SSH, without a terminal",
-    Place.GATEWAY: "Behind gateways", Place.AGENT_HOST: "Hosts for agents",
-}  # fmt: skip
-_NAMES: Final = {
-    Place.LOGIN: "login nodes", Place.JOB: "jobs", Place.SSH: "SSH without a terminal", Place.GATEWAY: "gateways",
-    Place.AGENT_HOST: "hosts for agents",
-}  # fmt: skip
 NOT_WATCHED: Final = "not watched"
 FEW: Final = f"Rows about fewer than {MIN_PEOPLE} people are left empty, and one more where subtraction would tell."
+NO_BOUND: Final = (
+    f"Agents’ submissions of no place are not told, nor what they could be had from: fewer than {MIN_PEOPLE} people "
+    "made them, or those of an empty row."
+)
+AUTOMATIONS: Final = (
+    "Over SSH without a terminal came {:,} pairs of a key and a client, counted anew each day and node, that nothing "
+    "says to be agents’: the share that is not known takes each for a session."
+)
 BLIND: Final = "What agents do where nothing watches is in no number here."
+_NO_PLACE: Final = ""  # of submissions in no session that is known
 _AGENT, _UNKNOWN = Actor.AGENT.value, Actor.UNKNOWN.value
 
 Values = tuple[int | float | None, ...]
@@ -49,21 +50,28 @@ def _off_login(rows: Sequence[Row], found: Places, of: Callable[[PlaceLoad], int
 def _by_place(
     found: Places, columns: Sequence[Column], people_of: Callable[[PlaceLoad], set[int]],
     values: Callable[[PlaceLoad], Values], is_told: Callable[[PlaceLoad], bool], query: bool = False,
+    hidden: set[str] | None = None,
 ) -> tuple[list[Row], str]:  # fmt: skip
-    """Return a row for each place, login nodes first, and what is said of those that are empty."""
-    hidden = _hidden([Group(load.place, people_of(load)) for load in found.loads.values() if people_of(load)])
+    """Return a row for each place, login nodes first, and what is said of those that are empty.
+
+    `hidden`: the places whose rows are, where the rows alone do not decide that.
+    """
+    hidden = _hidden(_groups(found, people_of)) if hidden is None else hidden
     rows = []
-    for place, label in LABELS.items():
-        load = found.loads[place]
-        empty = not is_told(load) or place.value in hidden
+    for place, load in found.loads.items():
+        empty = not is_told(load) or place in hidden
         rows.append(
             Row(
-                place.value, label if load.is_watched else f"{label}: {NOT_WATCHED}",
+                place, load.title if load.is_watched else f"{load.title}: {NOT_WATCHED}",
                 (None,) * len(columns) if empty else values(load),
-                {"actor": _AGENT, "place": place.value} if query and not empty else None,
+                {"actor": _AGENT, "place": place} if query and not empty else None,
             )
         )  # fmt: skip
     return rows, " ".join([*_blind(found), *([FEW] if hidden else [])])
+
+
+def _groups(found: Places, people_of: Callable[[PlaceLoad], set[int]]) -> list[Group]:
+    return [Group(load.place, people_of(load)) for load in found.loads.values() if people_of(load)]
 
 
 def _hidden(groups: Sequence[Group]) -> set[str]:
@@ -73,7 +81,7 @@ def _hidden(groups: Sequence[Group]) -> set[str]:
 
 def _blind(found: Places) -> list[str]:
     """Say which places nothing told of."""
-    names = ", ".join(_NAMES[Place(place)] for place in found.not_watched)
+    names = "; ".join(found.loads[place].title.replace(",", "") for place in found.not_watched)
     return [f"Not watched: {names}. {BLIND}"] if names else []
 
 
@@ -98,7 +106,12 @@ def _work(readings: Readings) -> Measured:
                       ratio(load.sessions, sessions)),
         lambda load: load.is_watched,
     )  # fmt: skip
-    return Measured(_off_login(rows, found, lambda load: load.sessions), columns, tuple(rows), note=note)
+    value = _off_login(rows, found, lambda load: load.sessions)
+    unknown = found.automations if enough(found.automations) else 0
+    if unknown:
+        note = f"{AUTOMATIONS.format(unknown)} {note}"
+    share = ratio(unknown, sessions + unknown) if unknown else None
+    return Measured(value, columns, tuple(rows), share, note.strip())
 
 
 def _commands(readings: Readings) -> Measured:
@@ -138,19 +151,25 @@ def _submissions(readings: Readings) -> Measured:
     agents, nobody, placeless = found.submissions, found.unattributed, found.placeless
     if not agents:
         return _nothing(columns)
+    groups = _groups(found, lambda load: load.submitters)
+    hidden = _hidden([*groups, Group(_NO_PLACE, found.placeless_submitters)] if placeless else groups)
+    bounded = _NO_PLACE not in hidden  # else the difference of the bounds would tell what no place has
     rows, note = _by_place(
         found, columns, lambda load: load.submitters,
         lambda load: (
             load.submissions, ratio(load.submissions, agents), ratio(load.submissions, agents + nobody),
-            ratio(load.submissions + placeless + nobody, agents + nobody), len(load.submitters),
+            ratio(load.submissions + placeless + nobody, agents + nobody) if bounded else None, len(load.submitters),
         ),
-        lambda load: load.is_watched, query=True,
+        lambda load: load.is_watched, query=True, hidden=hidden,
     )  # fmt: skip
+    unknown = ratio(nobody, found.submitted)
+    if not bounded:  # as would the share off login nodes: it is of those that have a place
+        return Measured(None, columns, tuple(rows), unknown, note=f"{note} {NO_BOUND}".strip())
     if placeless:
         share = ratio(placeless, agents)
         note = f"{note} {share:.1%} are agents’ by receipt or label alone, in no known session: they are of no place."
     value = _off_login(rows, found, lambda load: load.submissions)
-    return Measured(value, columns, tuple(rows), ratio(nobody, found.submitted), note.strip())
+    return Measured(value, columns, tuple(rows), unknown, note.strip())
 
 
 def _bias(readings: Readings) -> Measured:

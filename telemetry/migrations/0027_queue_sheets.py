@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('principals', '0006_session_declaration'),
-        ('telemetry', '0024_gateway_logs'),
+        ('telemetry', '0028_job_agent_ssh_days'),
     ]
 
     operations = [

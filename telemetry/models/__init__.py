@@ -8,7 +8,7 @@ from telemetry.models.activity import (
     ExperimentLoop,
     PollingLoop,
 )
-from telemetry.models.collectors import BaselineStudy, CollectorReport
+from telemetry.models.collectors import BaselineStudy, CollectorReport, SshDay
 from telemetry.models.gateways import Gateway, GatewayDay, GatewayMinute
 from telemetry.models.gpu import JobGpu, JobGpuUse
 from telemetry.models.gpu_rollups import RollupGpu, RollupGpuDirty
@@ -78,4 +78,5 @@ __all__ = [
     "SchedulerCalls",
     "ShimUse",
     "SlurmReader",
+    "SshDay",
 ]

@@ -1,7 +1,7 @@
 """Collectors of process telemetry: what they reported of themselves, and the studies that let them name people."""
 
 from datetime import UTC, date, datetime, timedelta
-from typing import Self
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import Q
@@ -10,6 +10,38 @@ from portal.core import clock
 from portal.core.fields import EpochField
 from principals.actors import Actor
 from principals.models import Cluster
+
+
+class OfNodesQuerySet(models.QuerySet[Any]):
+    """Sums of nodes, as somebody may see them."""
+
+    def visible_to(self, actor: Actor) -> Self:
+        """Staff alone: a node is nobody's."""
+        return self if actor.sees_facility else self.none()
+
+
+class SshDay(models.Model):
+    """Connections of a day to a node by SSH, without a terminal, that are no agent's, as one start of its collector
+    counted them: how many different keys and clients there were. Which ones, nobody is told.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    host = models.CharField(max_length=100)
+    day = models.DateField()
+    run = models.UUIDField()
+    connections = models.PositiveIntegerField()
+    untold = models.PositiveIntegerField()  # of which sshd logged nothing that could be read
+    keys = models.PositiveIntegerField()
+    clients = models.PositiveIntegerField()
+    pairs = models.PositiveIntegerField()
+
+    objects = OfNodesQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "day", "host", "run"], name="telemetry_sshday_key")]
+
+    def __str__(self) -> str:
+        return f"{self.connections} on {self.host} on {self.day}"
 
 
 class BaselineStudyQuerySet(models.QuerySet["BaselineStudy"]):

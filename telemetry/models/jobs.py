@@ -9,7 +9,7 @@ from django.urls import reverse
 from portal.core import clock
 from portal.core.fields import EpochField
 from principals.actors import Actor as Principal
-from principals.models import AgentSession, Cluster, ClusterUser, Lab, SlurmAccount
+from principals.models import Agent, AgentSession, Cluster, ClusterUser, Lab, SlurmAccount
 
 
 class JobState(models.TextChoices):
@@ -146,6 +146,16 @@ class Job(models.Model):
         db_index=False,
         db_constraint=False,
     )
+    # The registered agent that it is taken to be of: the receipt's that it names, else the session's.
+    agent = models.ForeignKey(
+        Agent,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="jobs",
+        db_index=False,
+        db_constraint=False,
+    )
 
     digest = models.BigIntegerField()  # of the record as it came: equal digests mean nothing changed
     changed = EpochField()
@@ -169,6 +179,7 @@ class Job(models.Model):
             models.Index(fields=["cluster", "usage_end"], name="telemetry_job_long", condition=Q(is_long=True)),
             models.Index(fields=["cluster", "usage_end"], name="telemetry_job_gpus", condition=Q(gpus__gt=0)),
             models.Index(fields=["session"], name="telemetry_job_session", condition=Q(session__isnull=False)),
+            models.Index(fields=["agent", "submit"], name="telemetry_job_agent", condition=Q(agent__isnull=False)),
         ]
 
     def __str__(self) -> str:

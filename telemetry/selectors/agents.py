@@ -43,17 +43,17 @@ def count_running(agents: QuerySet[Agent]) -> int:
 def by_agent(scope: Scope) -> list[AgentLoad]:
     """Add up the jobs of each agent that the actor may see, most GPU- and core-hours first; four queries.
 
-    Read from jobs by their session, for rollups do not know agents. Agents without jobs are there, with zeros.
+    Read from jobs, for rollups do not know agents. Agents without jobs are there, with zeros.
     """
     agents = Agent.objects.visible_to(scope.actor).select_related("owner", "lab")
     if scope.lab:
         agents = agents.filter(lab=scope.lab)
     known = {agent.pk: agent for agent in agents}
-    jobs = Job.objects.visible_to(scope.actor).filter(cluster=scope.cluster, session__agent__in=known)
+    jobs = Job.objects.visible_to(scope.actor).filter(cluster=scope.cluster, agent__in=known)
     if scope.lab:
         jobs = jobs.filter(lab=scope.lab)
     lo, hi = int(scope.period.starts.timestamp()), int(scope.period.ends.timestamp())
-    by = "session__agent"
+    by = "agent"
     sums = [
         jobs.filter(submit__gte=lo, submit__lt=hi).values(by).annotate(submissions=Sum("array_tasks")),
         ran_within(jobs, lo, hi).values(by).annotate(**usage_sums(lo, hi)),

@@ -10,7 +10,7 @@ from django.db.models import F, Q, QuerySet
 from portal.core import clock
 from portal.core.errors import Invalid
 from principals.actors import Actor as Principal
-from principals.models import AgentSession, Cluster
+from principals.models import Agent, AgentSession, Cluster
 from telemetry.engine.slurm.values import ENDED_STATES
 from telemetry.models import Actor, Job, JobGpuUse, JobState
 
@@ -83,14 +83,14 @@ class JobFilter:
         return tuple(dict.fromkeys(one for word in self.states for one in STATE_GROUPS.get(word, (word,))))
 
     def apply(self, jobs: QuerySet[Job], actor: Principal) -> QuerySet[Job]:
-        """Narrow jobs; by an agent those of the sessions that `actor` may see."""
+        """Narrow jobs; by an agent those of one that `actor` may see."""
         plain = {
             "cluster__name": self.cluster, "actor": self.actor, "harness": self.harness, "lab__name": self.lab,
             "partition": self.partition, "qos": self.qos, "cluster_user__login": self.user,
             "campaign": self.campaign, "session__place": self.place,
         }  # fmt: skip
         if self.agent:
-            jobs = jobs.filter(session__in=AgentSession.objects.visible_to(actor).filter(agent__name=self.agent))
+            jobs = jobs.filter(agent__in=Agent.objects.visible_to(actor).filter(name=self.agent))
         if self.actor == OTHERS:
             plain["actor"] = ""
             jobs = jobs.filter(actor__in=[Actor.HUMAN, Actor.UNKNOWN])

@@ -11,8 +11,8 @@ from django.db.models import Count, Max, Min, Q, Sum
 from portal.core import clock
 from principals.actors import Actor as Principal
 from principals.models import AgentSession
-from telemetry.engine.activity import ALL, CATEGORY
-from telemetry.models import ActivityDay, Actor, CollectorReport, GatewayDay, IngestBatch, IngestSource
+from telemetry.engine.activity import ALL, CATEGORY, CONNECTION
+from telemetry.models import ActivityDay, Actor, CollectorReport, IngestBatch, IngestSource, SshDay
 from telemetry.selectors.activity import CATEGORIES, counts_of, sums_of
 from telemetry.selectors.scope import Period
 from telemetry.selectors.sources import SourceState, state_of
@@ -21,6 +21,8 @@ from telemetry.selectors.totals import ratio
 RECENT: Final = timedelta(days=1)
 CLOCK_OFF_S: Final = 60  # a clock that is off by less is right
 _Node: TypeAlias = tuple[int, str]
+_MOST_CLASSES: Final = 3
+_DIFFERENT: Final = ("keys", "clients", "pairs")
 _COMPOSED: Final = (ALL, *(CATEGORY + slug for slug in CATEGORIES))
 
 
@@ -169,42 +171,65 @@ def _days(actor: Principal, period: Period) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceNow:
-    """What is seen at one place: sessions of agents in the period and now, commands and requests by their driver."""
+class Between:
+    """A number of which a collector that was started anew leaves two bounds."""
 
-    place: str
-    title: str
-    sessions: int
-    open: int
-    commands: Drivers
-    requests: Drivers
+    low: int = 0
+    high: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SshNode:
+    """What came to a node by SSH without a terminal and is no agent's: programs of unknown kind.
+
+    Keys, clients and pairs of both are different ones of the day that had most; None where sshd's log is not read.
+    """
+
+    cluster: str
+    host: str
+    connections: int
+    counts: Mapping[str, int]
+    untold: int = 0
+    keys: Between | None = None
+    clients: Between | None = None
+    pairs: Between | None = None
 
     @property
-    def is_watched(self) -> bool:
-        return bool(self.sessions or self.commands.total or self.requests.total)
+    def commands(self) -> int:
+        return self.counts.get(ALL, 0)
 
     @property
-    def others(self) -> int:
-        """Requests of people, and of nobody known."""
-        return self.requests.total - self.requests.of(Actor.AGENT)
+    def classes(self) -> list[tuple[str, float | None]]:
+        """The kinds of most of its commands, with their shares."""
+        found = [(title, self.counts.get(CATEGORY + slug, 0)) for slug, title in CATEGORIES.items()]
+        most = sorted((each for each in found if each[1]), key=lambda each: -each[1])[:_MOST_CLASSES]
+        return [(title, ratio(number, self.commands)) for title, number in most]
 
 
-def places_now(actor: Principal, period: Period) -> list[PlaceNow]:
-    """Return the five places where agents work, in their order, whatever is seen there: three queries."""
+def ssh_nodes(actor: Principal, period: Period) -> list[SshNode]:
+    """Return the nodes to which anything came by SSH that is nobody's, most connections first: two queries."""
     if not actor.sees_facility:
         return []
-    told = AgentSession.objects.visible_to(actor).filter(period.meets_session, kind=AgentSession.Kind.AGENT)
-    counted = told.order_by().values_list("place").annotate(number=Count("pk"), now=Count("pk", filter=Q(ended=None)))
-    sessions = {place: (number, now) for place, number, now in counted}
-    commands: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in _days(actor, period).values("place", "driver").annotate(**sums_of((ALL,))):
-        commands[row["place"]][row["driver"]] = counts_of(row, (ALL,))[ALL]
-    asked = GatewayDay.objects.visible_to(actor).filter(period.holds_day).order_by()
-    requests = dict(asked.values_list("driver").annotate(Sum("requests")))
-    return [
-        PlaceNow(
-            place.value, str(place.label), *sessions.get(place.value, (0, 0)), Drivers(commands[place.value]),
-            Drivers(requests if place is AgentSession.Place.GATEWAY else {}),
-        )
-        for place in AgentSession.Place
-    ]  # fmt: skip
+    measures = (CONNECTION, *_COMPOSED)
+    days = _days(actor, period).filter(driver=Actor.UNKNOWN, place=AgentSession.Place.SSH)
+    told = _ssh_days(actor, period)
+    found = []
+    for row in days.values("cluster__name", "host").annotate(**sums_of(measures)):
+        counts = counts_of(row, measures)
+        key = row["cluster__name"], row["host"]
+        found.append(SshNode(*key, counts[CONNECTION], counts, **told.get(key, {})))
+    return sorted(found, key=lambda node: (-node.connections, node.cluster, node.host))
+
+
+def _ssh_days(actor: Principal, period: Period) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return what was logged of connections, by node. Each start of a collector counts anew: two leave bounds."""
+    sums = {f"most_{name}": Max(name) for name in _DIFFERENT} | {f"all_{name}": Sum(name) for name in _DIFFERENT}
+    rows = SshDay.objects.visible_to(actor).filter(period.holds_day).order_by()
+    found: dict[tuple[str, str], dict[str, Any]] = defaultdict(lambda: {"untold": 0})
+    for row in rows.values("cluster__name", "host", "day").annotate(nothing=Sum("untold"), **sums):
+        node = found[row["cluster__name"], row["host"]]
+        node["untold"] += row["nothing"]
+        for name in _DIFFERENT:
+            before = node.get(name, Between())
+            node[name] = Between(max(before.low, row[f"most_{name}"]), max(before.high, row[f"all_{name}"]))
+    return found

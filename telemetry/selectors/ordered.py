@@ -5,16 +5,14 @@ sort them would be to read them all; here the heads of the ranges are merged.
 """
 
 from collections.abc import Sequence
-from datetime import timedelta
 from heapq import merge
 from itertools import groupby, islice
 from typing import Final
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from principals.actors import Actor as Principal
-from principals.models import AgentSession, Cluster, ClusterUser, Lab
-from telemetry.engine.attribution import CLOCK_SLACK_S
+from principals.models import Agent, Cluster, ClusterUser, Lab
 from telemetry.models import Job
 from telemetry.selectors.job_filters import JobFilter
 
@@ -55,7 +53,8 @@ def newest_first(jobs: QuerySet[Job], actor: Principal, asked: JobFilter) -> "Qu
 def ranges_of(actor: Principal, asked: JobFilter) -> list[Q] | None:
     """Return the index ranges that hold all jobs of a filter that `actor` may see; None where they are too many."""
     if asked.agent:
-        ranges = _ranges_of_agent(actor, asked.agent)
+        agents = Agent.objects.visible_to(actor).filter(name=asked.agent)
+        ranges = [Q(agent=pk) for pk in agents.values_list("pk", flat=True)]
     elif asked.user:
         users = ClusterUser.objects.filter(login=asked.user)
         ranges = [Q(cluster_user=pk) for pk in users.values_list("pk", flat=True)]
@@ -69,13 +68,3 @@ def ranges_of(actor: Principal, asked: JobFilter) -> list[Q] | None:
         ranges = [Q(lab=pk) for pk in sorted(actor.visible_lab_ids)]
         ranges += [Q(cluster_user=pk) for pk in own.values_list("pk", flat=True)]
     return ranges if len(ranges) <= MOST_RANGES else None
-
-
-def _ranges_of_agent(actor: Principal, name: str) -> list[Q]:
-    """Return the login names of an agent's sessions, each up to the end of its last one: what came later is not its."""
-    sessions = AgentSession.objects.visible_to(actor).filter(agent__name=name).order_by()
-    users = sessions.values_list("cluster_user").annotate(open=Count("pk", filter=Q(ended=None)), last=Max("ended"))
-    return [
-        Q(cluster_user=user) if is_open else Q(cluster_user=user, submit__lte=last + timedelta(seconds=CLOCK_SLACK_S))
-        for user, is_open, last in users
-    ]

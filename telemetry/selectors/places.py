@@ -3,15 +3,17 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Q, Sum
 
-from principals.models import AgentSession
+from principals.actors import Actor as Principal
+from principals.models import AgentSession, Cluster
 from telemetry.engine.activity import ALL
-from telemetry.models import ActivityDay, Actor, GatewayDay, Job
+from telemetry.models import ActivityDay, Actor, GatewayDay, Job, SshDay
 from telemetry.selectors.activity import counts_of, sums_of
 from telemetry.selectors.loads import Loads
-from telemetry.selectors.scope import Scope
+from telemetry.selectors.scope import Period, Scope
 from telemetry.selectors.totals import ratio
 
 Place = AgentSession.Place
@@ -27,6 +29,7 @@ class PlaceLoad:
     place: str
     users: set[int] = field(default_factory=set)  # with a session of an agent
     sessions: int = 0
+    open: int = 0  # of them, now
     commands: Counter[str] = field(default_factory=Counter)
     commanders: set[int] = field(default_factory=set)
     requests: Counter[str] = field(default_factory=Counter)
@@ -35,8 +38,30 @@ class PlaceLoad:
     is_heard: bool = False  # commands, of whoever
 
     @property
+    def title(self) -> str:
+        return str(Place(self.place).label)
+
+    @property
     def is_watched(self) -> bool:
         return bool(self.is_heard or self.sessions or self.requests)
+
+    @property
+    def unknown_share(self) -> float | None:
+        """The share of its commands that nobody is known to drive."""
+        return ratio(self.commands[Actor.UNKNOWN], self.commands.total())
+
+    @property
+    def agent_commands(self) -> int:
+        return self.commands[Actor.AGENT]
+
+    @property
+    def agent_requests(self) -> int:
+        return self.requests[Actor.AGENT]
+
+    @property
+    def other_requests(self) -> int:
+        """Requests of people, and of nobody known."""
+        return self.requests.total() - self.requests[Actor.AGENT]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +74,7 @@ class Places:
     unattributed: int  # submissions of nobody
     submitted: int  # by anybody
     people: set[int]  # login names with any job
+    automations: int = 0  # of SSH, of unknown kind: pairs of key and client a day and node, at most
 
     @property
     def submissions(self) -> int:
@@ -66,34 +92,46 @@ class Places:
 
 
 def places(scope: Scope, *, loads: Loads) -> Places:
-    """Read where agents work on a cluster in a period: four queries besides those of `loads`."""
+    """Read where agents work on a cluster in a period: five queries besides those of `loads`."""
+    found = read_places(scope.actor, scope.period, scope.cluster)
+    placeless, nowhere = _read_jobs(scope, found)
+    by_actor = loads.totals(by=lambda load: load.actor)
+    unknown = by_actor.get(Actor.UNKNOWN.value)
+    return Places(
+        found, placeless, nowhere, unknown.submissions if unknown else 0, loads.whole.submissions,
+        {load.user for load in loads.rows}, _automations(scope),
+    )  # fmt: skip
+
+
+def read_places(actor: Principal, period: Period, cluster: Cluster | None = None) -> dict[str, PlaceLoad]:
+    """Read what was seen at each place, in their order, but jobs; of one cluster or of all: three queries."""
+    only: dict[str, Any] = {"cluster": cluster} if cluster else {}
     found = {place.value: PlaceLoad(place.value) for place in Place}
-    sessions = scope.sessions(AgentSession.Kind.AGENT).order_by().values_list("place", "cluster_user_id")
-    for place, user, number in sessions.annotate(number=Count("pk")):
+    sessions = AgentSession.objects.visible_to(actor).filter(
+        period.meets_session, kind=AgentSession.Kind.AGENT, **only
+    )  # fmt: skip
+    counted = sessions.order_by().values_list("place", "cluster_user_id").annotate(
+        number=Count("pk"), now=Count("pk", filter=Q(ended=None))
+    )  # fmt: skip
+    for place, user, number, now in counted:
         found[place].users.add(user)
         found[place].sessions += number
-    days = ActivityDay.objects.visible_to(scope.actor).filter(scope.period.holds_day, cluster=scope.cluster).order_by()
+        found[place].open += now
+    days = ActivityDay.objects.visible_to(actor).filter(period.holds_day, **only).order_by()
     for row in days.values("place", "driver", "cluster_user_id").annotate(**sums_of((ALL,))):
         load = found[row["place"]]
         load.is_heard = True
         load.commands[row["driver"]] += counts_of(row, (ALL,))[ALL]
         if row["driver"] == Actor.AGENT and row["cluster_user_id"]:
             load.commanders.add(row["cluster_user_id"])
-    asked = gateway_days(scope).values_list("driver").annotate(Sum("requests"))
-    found[Place.GATEWAY].requests.update(dict(asked))
-    placeless, nowhere = _read_jobs(scope, found)
-    by_actor = loads.totals(by=lambda load: load.actor)
-    unknown = by_actor.get(Actor.UNKNOWN.value)
-    return Places(
-        found, placeless, nowhere, unknown.submissions if unknown else 0, loads.whole.submissions,
-        {load.user for load in loads.rows},
-    )  # fmt: skip
+    asked = GatewayDay.objects.visible_to(actor).filter(period.holds_day, **only).order_by()
+    found[Place.GATEWAY].requests.update(dict(asked.values_list("driver").annotate(Sum("requests"))))
+    return found
 
 
-def gateway_days(scope: Scope) -> QuerySet[GatewayDay]:
-    """Return the days of gateways in scope, as an actor may see them."""
-    days: QuerySet[GatewayDay] = GatewayDay.objects.visible_to(scope.actor)
-    return days.filter(scope.period.holds_day, cluster=scope.cluster).order_by()
+def _automations(scope: Scope) -> int:
+    days = SshDay.objects.visible_to(scope.actor).filter(scope.period.holds_day, cluster=scope.cluster)
+    return int(days.aggregate(number=Sum("pairs"))["number"] or 0)
 
 
 def _read_jobs(scope: Scope, found: dict[str, PlaceLoad]) -> tuple[int, set[int]]:

@@ -8,7 +8,7 @@ from telemetry.services.activity import (
     refresh_activity,
     start_study,
 )
-from telemetry.services.attribution import sweep_attributions
+from telemetry.services.attribution import note_adopted, sweep_attributions
 from telemetry.services.gateways import Asked, GatewaySummary, import_gateway_log
 from telemetry.services.gpu import (
     FileSummary,
@@ -90,6 +90,7 @@ __all__ = [
     "is_harness_telemetry_allowed",
     "mark_dirty",
     "match_gpu_utilisation",
+    "note_adopted",
     "note_receipt",
     "note_shim_use",
     "note_source",

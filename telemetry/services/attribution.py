@@ -3,7 +3,7 @@
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 from django.db.models import Q
@@ -95,24 +95,27 @@ class Attributor:
             yield int(user), first_s, found, self._campaigns.get(found.session_id or 0, "")
 
 
-_SESSION = ("id", "cluster_user_id", "kind", "harness", "host", "started", "ended", "campaign")
+_SESSION = ("id", "cluster_user_id", "kind", "harness", "host", "started", "ended", "agent_id", "campaign")
 
 
 def _session_of(
-    pk: int, user_id: int, kind: str, harness: str, host: str, started: datetime, ended: datetime | None
-) -> Session:
+    pk: int, user_id: int, kind: str, harness: str, host: str, started: datetime, ended: datetime | None,
+    agent_id: int | None,
+) -> Session:  # fmt: skip
     known: Kind = "agent" if kind == AgentSession.Kind.AGENT else "interactive"
     end_s = int(ended.timestamp()) if ended else None
-    return Session(pk, str(user_id), known, harness, host, int(started.timestamp()), end_s)
+    return Session(pk, str(user_id), known, harness, host, int(started.timestamp()), end_s, agent_id)
 
 
 _READ = (
     "id", "submit", "start", "usage_end", "elapsed_s", "array_tasks", "lab_id", "partition", "qos", "nodes", "cpus",
-    "gpus", "actor", "harness", "actor_method", "actor_confidence", "session_id", "campaign", "extra",
+    "gpus", "actor", "harness", "actor_method", "actor_confidence", "session_id", "agent_id", "campaign",
+    "extra",
 )  # fmt: skip
+_WRITTEN = ("actor", "harness", "actor_method", "actor_confidence", "session_id", "agent_id", "campaign")
 _UPDATE = (
     "UPDATE telemetry_job SET actor = %s, harness = %s, actor_method = %s, actor_confidence = %s, session_id = %s, "
-    "campaign = %s, changed = %s WHERE id = %s"
+    "agent_id = %s, campaign = %s, changed = %s WHERE id = %s"
 )
 
 
@@ -129,6 +132,20 @@ def reattribute(*, cluster: Cluster, windows: Sequence[Window]) -> int:
     changed, left = _work_off(cluster, pending)
     PendingAttribution.objects.bulk_create(left)
     return changed
+
+
+def note_adopted(*, session_ids: Collection[int], **_: object) -> None:
+    """Note that the jobs of sessions which an agent was given are that agent's: for the sweep, in the caller's
+    transaction, for it locks no cluster.
+    """
+    adopted = AgentSession.objects.filter(pk__in=session_ids)
+    PendingAttribution.objects.bulk_create(
+        PendingAttribution(
+            cluster_id=each.cluster_id, cluster_user_id=each.cluster_user_id, last=each.ended,
+            first=each.started - timedelta(seconds=CLOCK_SLACK_S),
+        )
+        for each in adopted
+    )  # fmt: skip
 
 
 def attribute_pending(*, cluster: Cluster, within_s: float = 5.0) -> int:
@@ -209,8 +226,8 @@ def _reattribute_rows(cluster: Cluster, user_id: int, rows: Sequence[Job]) -> in
         found, campaign = attributor.attribute(
             user_id, submit_s, campaign=str(job.extra.get(OWN_CAMPAIGN, "")), comment=job.comment, extra=job.extra
         )
-        new = (found.actor, found.harness, found.method, found.confidence, found.session_id, campaign)
-        old = (job.actor, job.harness, job.actor_method, job.actor_confidence, job.session_id, job.campaign)
+        new = (*_written(found), campaign)
+        old = tuple(getattr(job, name) for name in _WRITTEN)
         if new == old:
             continue
         updates.append((*new, now_s, job.pk))
@@ -222,6 +239,10 @@ def _reattribute_rows(cluster: Cluster, user_id: int, rows: Sequence[Job]) -> in
             cursor.executemany(_UPDATE, updates)
         rollups.mark_dirty(cluster, {(as_date(day), user) for day, user in pairs})
     return len(updates)
+
+
+def _written(found: Attribution) -> tuple[str | float | None, ...]:
+    return found.actor, found.harness, found.method, found.confidence, found.session_id, found.agent_id
 
 
 def footprint_of(job: Job, user_id: int) -> Footprint:

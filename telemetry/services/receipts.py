@@ -74,11 +74,13 @@ def find_receipts(cluster: Cluster, names: Collection[str]) -> dict[str, Receipt
     ordered = sorted(names)
     for first in range(0, len(ordered), _NAMES_A_QUERY):
         rows = JobReceipt.objects.filter(cluster=cluster, public_id__in=ordered[first : first + _NAMES_A_QUERY])
-        told = list(rows.values_list("public_id", "pk", "agent__harness", "agent__owner", "issued", "valid_until"))
-        logins = _logins_of(cluster, {owner for _, _, _, owner, _, _ in told})
-        for name, pk, harness, owner, issued, until in told:
+        told = list(rows.values_list(
+            "public_id", "pk", "agent", "agent__harness", "agent__owner", "issued", "valid_until"
+        ))  # fmt: skip
+        logins = _logins_of(cluster, {owner for _, _, _, _, owner, _, _ in told})
+        for name, pk, agent, harness, owner, issued, until in told:
             users = logins.get(owner, frozenset())
-            found[name] = Receipt(pk, harness, users, int(issued.timestamp()), int(until.timestamp()))
+            found[name] = Receipt(pk, harness, users, int(issued.timestamp()), int(until.timestamp()), agent)
     return found
 
 

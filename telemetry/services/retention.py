@@ -25,6 +25,7 @@ from telemetry.models import (
     PollingLoop,
     QuarantinedRow,
     ShimUse,
+    SshDay,
 )
 from telemetry.services.activity.days import oldest_day_kept
 from telemetry.services.ingest import withdraw_mistyped
@@ -76,6 +77,7 @@ def _prune_activity(now: datetime) -> dict[str, int]:
         "sessions": _delete(sessions.filter(over__lt=before)),
         "gateway_minutes": _delete(GatewayMinute.objects.filter(minute__lt=midnight), _MANY),
         "gateway_days": _delete(GatewayDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
+        "ssh_days": _delete(SshDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
         "activity_days": _delete(ActivityDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
         # What harnesses told goes as what collectors told does: readings with minutes, days with days.
         "harness_readings": _delete(HarnessReading.objects.filter(at__lt=midnight), _MANY),

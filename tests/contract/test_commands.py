@@ -21,6 +21,7 @@ TESTED_BY = {
     "ingest_jobs": "telemetry/test_ingest_jobs.py",
     "report": "reports/test_contents.py",
     "run": "run/test_run.py",
+    "setup": "portal/test_setup.py",
     "slurm_reader": "telemetry/test_read_slurm.py",
     "simulate": "portal/test_simulate.py",
     "usage": "telemetry/test_usage.py",

@@ -25,5 +25,6 @@ def make_job(user: ClusterUser, lab: Lab, *, ago_s: int = 600, **fields: Any) ->
         "usage_end": end or start, "elapsed_s": 120 if end and start else 0, "timelimit_s": 7200, "nodes": 1,
         "cpus": 4, "digest": 0, "changed": end or start or submit, "state": state, "job_name": "npt_sweep",
         "node_list": "c0001" if started else "", "reason": "" if started else "Priority",
+        "agent": fields["session"].agent if fields.get("session") else None,
     }  # fmt: skip
     return Job.objects.create(cluster=user.cluster, cluster_user=user, lab=lab, submit=submit, **(defaults | fields))

@@ -31,7 +31,8 @@ def add_people(cast: Cast, number: int) -> None:
             started=DAY_0, agent=agent,
         )  # fmt: skip
         for actor in ("agent", "human", "unknown"):
-            given: dict[str, Any] = {"harness": agent.harness, "session": session} if actor == "agent" else {}
+            named = {"harness": agent.harness, "session": session, "agent": agent}
+            given: dict[str, Any] = named if actor == "agent" else {}
             start = DAY_0 + n * 3600
             make_job(
                 user, lab, submit=start, start=start, end=start + 60, gpus=1, partition=f"p{n}", actor=actor, **given
@@ -43,8 +44,9 @@ def add_people(cast: Cast, number: int) -> None:
             kind="agent", harness=cast.agent.harness, started=DAY_0, agent=cast.agent,
         )  # fmt: skip
         make_job(
-            of_one.cluster_user, cast.lab, submit=start, start=start, end=start + 60, actor="agent", session=of_one
-        )
+            of_one.cluster_user, cast.lab, submit=start, start=start, end=start + 60, actor="agent", session=of_one,
+            agent=cast.agent,
+        )  # fmt: skip
     services.catch_up(cluster=cast.cluster)
 
 

@@ -109,6 +109,24 @@ def test_it_asks_again_only_while_something_runs(cast: Cast, batch: IngestBatch)
         assert "every 2s" not in client.get(path).content.decode()
 
 
+@pytest.mark.parametrize(
+    ("state", "taken", "says"),
+    [
+        ("failed", 0, "It was not read far enough for a row to be taken or refused."),
+        ("failed", 7, "No row was refused before that; 7 rows were taken."),
+        ("running", 7, "7 rows were taken from it so far."), ("done", 7, "7 rows were taken from it."),
+    ],
+)  # fmt: skip
+def test_a_batch_without_refused_rows_says_why(cast: Cast, state: str, taken: int, says: str) -> None:
+    made = IngestBatch.objects.create(
+        cluster=cast.cluster, source="file", format="sacct", sent_by="x", state=state, created_rows=taken,
+        error="The header is not known." if state == "failed" else "",
+    )  # fmt: skip
+    page = sign_in(cast.staff).get(f"/ingest/batches/{made.public_id}/").content.decode()
+    assert says in page
+    assert ("No row was refused<" in page) == (state == "done")
+
+
 def test_each_list_is_exported_whole(cast: Cast, batch: IngestBatch) -> None:
     client = sign_in(cast.auditor)
 

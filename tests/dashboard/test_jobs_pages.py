@@ -223,7 +223,7 @@ def lent(cast: Cast) -> Job:
         cluster=cast.cluster, cluster_user=login, host="login01", harness="codex", started=0,
         agent=factories.make_agent(cast.other_lab, cast.colleague, "marlowe-secret"),
     )  # fmt: skip
-    return make_job(login, cast.lab, actor="agent", harness="codex", session=session)
+    return make_job(login, cast.lab, actor="agent", harness="codex", session=session, agent=session.agent)
 
 
 @pytest.mark.parametrize(("who", "sees"), [("pi", False), ("colleague", True), ("staff", True), ("auditor", True)])

@@ -51,9 +51,12 @@ def test_a_wrapper_s_command_runs_and_its_exit_code_counts(tmp_path: Path, colle
 
 
 def test_the_sample_of_settings_names_all_of_them_and_shows_what_they_are_without(tmp_path: Path) -> None:
-    text = (DEPLOY / "collect.toml").read_text()
+    text, table = (DEPLOY / "collect.toml").read_text(), "# [agent_keys]"  # the one that is a table, and last
     assert read(DEPLOY / "collect.toml") == Config("https://gatehouse.example.org", "aster")
-    shown = tomllib.loads("\n".join(line.removeprefix("# ") for line in text.splitlines() if " = " in line))
-    assert shown == {each.name: each.default for each in fields(Config)} | {
+    shown = tomllib.loads(
+        "\n".join(line.removeprefix("# ") for line in text.splitlines() if " = " in line or table in line)
+    )
+    assert list(shown.pop("agent_keys").values()) == ["claude-code"]
+    assert shown == {each.name: each.default for each in fields(Config) if each.name != "agent_keys"} | {
         "portal": "https://gatehouse.example.org", "cluster": "aster",
     }  # fmt: skip

@@ -7,6 +7,7 @@ from portal.core import clock
 from portal.demo import cast
 from portal.demo.history import person
 from portal.reports.models import Report
+from portal.webhooks.models import Delivery
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, Lab, User
 from security.models import Incident
@@ -14,6 +15,7 @@ from telemetry import services as telemetry_services
 from telemetry.models import Job
 from tests.policies import worlds
 from tests.telemetry.logs import job_row, text
+from tests.webhooks.rows import make_webhook
 
 PI = "u0398"
 LAB = "okafor"
@@ -31,6 +33,7 @@ def objects() -> dict[str, object]:
         "batch": str(_batch(cluster)),
         "published_month": _published_month(cluster),
         "lesson": str(_lesson(lab)),
+        "webhook": _webhook(),
         **_extensions(),
     }
 
@@ -48,6 +51,13 @@ def _published_month(cluster: Cluster) -> str:
 def _lesson(lab: Lab) -> object:
     content = memory_services.LessonContent(error_text="error: Unable to open pmix plugin", cause="old", fix="new")
     return memory_services.record_lesson(actor=person(PI), content=content, scope="lab", lab=lab).lesson.public_id
+
+
+def _webhook() -> str:
+    webhook = make_webhook(User.objects.get(username=PI))
+    for kind, state, words in (("events", "delivered", "Taken, status 204."), ("resync", "dead", "It answered 500.")):
+        Delivery.objects.create(webhook=webhook, kind=kind, state=state, words=words, tried=clock.now())
+    return webhook.public_id
 
 
 def _extensions() -> dict[str, int]:

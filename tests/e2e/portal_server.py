@@ -24,6 +24,7 @@ class Portal:
     port: int
     environment: dict[str, str]
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    web: subprocess.Popen[bytes] | None = None
     facts: dict[str, str] = field(default_factory=dict)  # what the script that fills the database printed
 
     @property
@@ -45,6 +46,18 @@ class Portal:
         self.processes.append(process)
         return process
 
+    def start_web(self) -> None:
+        """Start the web process, again where it was stopped, and wait until it takes connections."""
+        options = ("--port", str(self.port), "--log-level", "warning", "--lifespan", "off", "--no-proxy-headers")
+        self.web = self.start("uvicorn", "portal.asgi:application", *options, "--timeout-graceful-shutdown", "1")
+        wait_for_port(self.port, self.web)
+
+    def stop_web(self) -> None:
+        """End the web process, as an upgrade does."""
+        assert self.web is not None
+        self.web.terminate()
+        self.web.wait(PATIENCE_S)
+
 
 @contextmanager
 def running_portal(folder: Path) -> Iterator[Portal]:
@@ -59,11 +72,8 @@ def running_portal(folder: Path) -> Iterator[Portal]:
     portal = Portal(port, environment)
     demo.empty_folder(folder)
     try:
-        web = portal.start(
-            "uvicorn", "portal.asgi:application", "--port", str(port), "--log-level", "warning", "--lifespan", "off"
-        )
         portal.start("celery", "-A", "portal.celery", "worker", "-P", "threads", "-c", "1", "-l", "WARNING")
-        wait_for_port(port, web)
+        portal.start_web()
         yield portal
     finally:
         for process in portal.processes:
@@ -74,3 +84,4 @@ def running_portal(folder: Path) -> Iterator[Portal]:
                 process.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()

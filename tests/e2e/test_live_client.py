@@ -105,12 +105,35 @@ def test_it_polls_where_sockets_do_not_pass(page):
 
     def answer(route):
         polls.append(route.request.url)
-        route.fulfill(json={"events": [event(41 + len(polls))], "seq": 41 + len(polls)})
+        route.fulfill(json={"events": [event(41 + len(polls))], "next": 50 + len(polls), "resync": False})
 
     page.route("**/live/events/*", answer)
     connect(page, lambda socket: socket.close())
-    page.wait_for_function("gatehouseLive.cursor >= 43", timeout=15_000)
-    assert "after=40" in polls[0] and "after=42" in polls[1]
+    page.wait_for_function("gatehouseLive.cursor >= 52", timeout=15_000)
+    assert "after=40" in polls[0] and "after=51" in polls[1]
+
+
+def test_it_tries_a_socket_again_after_a_while_of_polls(page):
+    """Else one restart that took longer than three tries would leave every open page at a request a second."""
+    page.add_init_script("const now = Date.now; window.later = 0; Date.now = () => now() + window.later;")
+    page.route(
+        "**/live/events/*", lambda route: route.fulfill(json={"events": [], "next": 40, "resync": False})
+    )  # fmt: skip
+    connect(page, lambda socket: socket.close() if len(page.sockets) <= 3 else socket.send('{"type": "hello"}'))
+    page.wait_for_function("gatehouseLive.pollsSince", timeout=15_000)
+    assert len(page.sockets) == 3
+    page.evaluate("window.later = 31000")
+    page.wait_for_function("gatehouseLive.socket && gatehouseLive.state === 'live'")
+    assert len(page.sockets) == 4
+    assert page.evaluate("gatehouseLive.failures") == 0
+
+
+def test_polls_that_lost_something_ask_for_the_rows_again(page):
+    page.route(
+        "**/live/events/*", lambda route: route.fulfill(json={"events": [], "next": 900, "resync": True})
+    )  # fmt: skip
+    connect(page, lambda socket: socket.close())
+    page.wait_for_function("gatehouseLive.cursor === 900 && asked >= 1", timeout=15_000)
 
 
 def test_pause_stops_it_and_resume_catches_up(page):

@@ -128,6 +128,29 @@ def test_a_posted_row_appears_within_two_seconds_without_a_reload(browser: Brows
     visit.close()
 
 
+def test_the_page_recovers_by_itself_when_the_server_was_away(browser: Browser, portal: Portal) -> None:
+    """Longer than its tries for a socket: it polls then, and what happened meanwhile is there without a reload."""
+    visit = Visit(browser, portal)
+    page = visit.open("/jobs/live/")
+    words = page.locator("[data-live-words]").first
+    expect(words).to_have_text("connected")
+    page.evaluate("window.sameDocument = true")
+    portal.stop_web()
+    expect(words).to_have_text(re.compile("reconnecting"))
+    deadline = time.monotonic() + 30
+    while page.evaluate("window.gatehouseLive.failures") <= 3:
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(100)
+    portal.start_web()
+    post_job(portal, 48_900_021)
+    expect(page.locator('[data-job="aster:48900021"]')).to_be_visible(timeout=30_000)
+    expect(words).to_have_text(re.compile("^connected"))
+    post_job(portal, 48_900_022)
+    expect(page.locator('[data-job="aster:48900022"]')).to_be_visible(timeout=20_000)
+    assert page.evaluate("window.sameDocument") is True
+    visit.close()
+
+
 def test_a_row_waits_while_somebody_reads_and_the_count_says_so(browser: Browser, portal: Portal) -> None:
     visit = Visit(browser, portal)
     page = visit.open("/jobs/live/")

@@ -7,13 +7,14 @@ import pytest
 import time_machine
 
 from policies.figures import REPORT
+from policies.selectors import trial_period
 from portal.core import clock
 from principals.actors import SYSTEM_ACTOR
 from principals.models import User
 from telemetry.figures import Measured, Readings, measure_figure
 from telemetry.selectors import Period, Scope
 from tests import factories
-from tests.conftest import Cast
+from tests.conftest import Cast, sign_in
 from tests.policies.worlds import make_job, make_trial
 from tests.telemetry.job_rows import DAY_0
 
@@ -62,6 +63,26 @@ def test_trials_start_after_their_median_wait(cast: Cast) -> None:
     found = measured(cast, "trial-wait")
     assert (found.value, found.rows[0].values) == (30, (30, None, None, 5, 5))
     assert measured(cast, "trial-wait", Period.month(2026, 8)).value is None
+
+
+def test_links_lead_to_the_trials_behind_the_figures(cast: Cast) -> None:
+    month_s = 31 * 86_400
+    for user in people(5):
+        for months in range(3):
+            trial(cast, user, after_s=month_s * months)
+    trial(cast, people(1)[0], wait_s=month_s)  # submitted in July, and run in August
+    browser = sign_in(cast.staff)
+    for key, behind in (("trial-wait", trial_period.trial_waits), ("acceptance-trial-abuse", trial_period.trial_runs)):
+        for period in (JULY, Period.between("2026-07-15", "2026-08-20")):
+            scope = Scope(SYSTEM_ACTOR, cast.cluster, period)
+            link = BY_KEY[key].link
+            assert link is not None
+            rows = browser.get(f"{link(scope)}&format=json").json()
+            assert len(rows) == len(behind(scope)) == (5 if period == JULY else 6)
+    other = factories.make_cluster("birch")
+    assert browser.get(f"{link(Scope(SYSTEM_ACTOR, other, JULY))}&format=json").json() == []
+    assert "ended in July 2026" in browser.get(link(Scope(SYSTEM_ACTOR, cast.cluster, JULY))).content.decode()
+    assert browser.get("/trials/requests/?started=x&ended=2026-13").status_code == 200
 
 
 def test_a_wait_of_few_people_is_withheld(cast: Cast) -> None:

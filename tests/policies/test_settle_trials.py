@@ -115,6 +115,22 @@ def test_a_receipt_is_found_in_the_comment_that_accounting_tells(cast: Cast) -> 
     assert trial.job and trial.job.raw_id == 1
 
 
+def test_a_receipt_that_a_site_script_wrote_beside_the_job_is_read_too(cast: Cast) -> None:
+    trial, other = worlds.make_trial(cast, qos=""), worlds.make_trial(cast)
+    job = worlds.make_job(
+        cast.cluster, cast.colleague, cast.lab, submit=clock.now(), qos="normal",
+        extra={"AdminComment": f"site:7 {trial.public_id}"},
+    )  # fmt: skip
+    worlds.make_job(  # names two, one in each comment: it is of neither
+        cast.cluster, cast.colleague, cast.lab, submit=clock.now(), qos="trial",
+        extra={"AdminComment": trial.public_id, "Comment": other.public_id},
+    )  # fmt: skip
+    assert policy_services.settle_trials().used == 1
+    trial.refresh_from_db()
+    other.refresh_from_db()
+    assert (trial.job, other.state) == (job, "granted")
+
+
 def test_a_receipt_without_a_job_expires_and_stays_charged(cast: Cast) -> None:
     trial = worlds.make_trial(cast, granted_at=clock.now() - timedelta(hours=2))
     assert policy_services.settle_trials().expired == 1

@@ -56,6 +56,17 @@ def reason_first(path: str) -> Row:
 PAGES: list[Row] = [
     Row("GET", "/sign-in/", 302, {"nobody": 200}),
     Row("GET", "/sign-out/", 405),
+    # No provider is set: tests/principals/test_sign_in_openid.py has one.
+    Row("GET", "/sign-in/with/{provider}/", 404),
+    Row("GET", "/sign-in/with/{provider}/callback/", 404),
+    Row("GET", "/sign-in/second-factor/", 302),
+    Row("GET", "/sign-in/again/", 403, {"nobody": 302}),
+    Row("GET", "/sign-in/again/code/", 403, {"nobody": 302}),
+    # The cast has no passwords, so its second factor is elsewhere; tests/principals/test_second_factor.py has one.
+    *(
+        Row("GET", f"/account/second-factor/{page}", 403, {"nobody": 302})
+        for page in ("", "app/", "app/remove/", "codes/", "codes/new/", "codes.txt")
+    ),
     Row("POST", "/theme/", 400),
     Row("GET", "/dev/components/", 404),
     Row("GET", "/dev/components/figure/{slug}/", 404),
@@ -119,6 +130,24 @@ PAGES: list[Row] = [
     Row("POST", "/reports/{cluster}/{published_month}/withdraw/", 403, {"nobody": 302, "staff": 422}),
     Row("GET", "/", 302),  # to where the day of each begins; nobody's begins at the sign-in page
     signed_in("GET", "/search/?q=okafor"),
+    signed_in("GET", "/webhooks/"),
+    signed_in("GET", "/webhooks/new/"),
+    Row("POST", "/webhooks/new/", 422, {"nobody": 302, "auditor": 403}),
+    # A webhook is its owner's alone, the PI's here; not even staff see another's. The site of the tests allows no host.
+    *(
+        Row(method, f"/webhooks/{{webhook}}/{path}", 404, {"nobody": 302, "pi": pi} | writes)
+        for method, writes, path, pi in (
+            ("GET", {}, "", 200),
+            ("GET", {}, "change/", 200),
+            ("POST", {"auditor": 403}, "change/", 422),
+            ("POST", {"auditor": 403}, "switch/", 422),
+            ("POST", {"auditor": 403}, "test/", 409),
+            ("POST", {"auditor": 403}, "roll/", 200),
+            ("POST", {"auditor": 403}, "delete/", 302),
+            ("POST", {"auditor": 403}, "dead/{dead_letter}/again/", 302),
+            ("POST", {"auditor": 403}, "dead/{dead_letter}/drop/", 302),
+        )
+    ),
     signed_in("GET", "/jobs/live/"),
     signed_in("GET", "/jobs/"),
     signed_in("GET", "/jobs/{job_pk}/", outsider=404),

@@ -7,6 +7,7 @@ from memory import services as memory_services
 from portal.core import clock
 from portal.reports import contents
 from portal.reports.models import Report, digest_of
+from portal.webhooks.models import Delivery
 from principals.actors import SYSTEM_ACTOR
 from principals.models import KillSwitch
 from telemetry.models import IngestBatch, Job
@@ -16,6 +17,7 @@ from tests.conftest import Cast
 from tests.policies import worlds
 from tests.security.support import make_incident
 from tests.telemetry.logs import ingest, job_row, text
+from tests.webhooks.rows import make_webhook
 
 
 def _published_month(cast: Cast) -> str:
@@ -49,6 +51,14 @@ def _pk_of_that_job(cast: Cast) -> int:
     return Job.objects.get(raw_id=_job_of_the_agents_owner(cast)).pk
 
 
+def _webhook(cast: Cast) -> str:
+    return make_webhook(cast.pi).public_id
+
+
+def _dead_letter(cast: Cast) -> str:
+    return Delivery.objects.get_or_create(webhook=make_webhook(cast.pi), kind="resync", state="dead")[0].public_id
+
+
 def _asked_by_infosec(cast: Cast) -> int:
     return KillSwitch.objects.create(
         target_kind="all", target_label="Every agent", reason="A test.", until=clock.now() + timedelta(hours=1),
@@ -62,6 +72,7 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "lab": lambda cast: cast.lab.name,
     "table": lambda cast: "days",
     "kind": lambda cast: "csv",
+    "provider": lambda cast: "oidc",
     "switch": _asked_by_infosec,
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
@@ -73,6 +84,8 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "published_month": _published_month,
     "figure": lambda cast: "by-day",
     "lesson": _lesson,
+    "webhook": _webhook,
+    "dead_letter": _dead_letter,
     "trial": lambda cast: worlds.make_trial(cast).public_id,
     "queued_extension": lambda cast: worlds.make_release(cast.colleague).pk,
     "admitted_extension": lambda cast: (

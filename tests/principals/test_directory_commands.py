@@ -4,13 +4,14 @@ from importlib import import_module
 from io import StringIO
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection
 
 from portal.core.models import AuditEvent
 from principals.auth import actor_for_token
-from principals.models import Cluster, LabMembership, ServiceToken, User
+from principals.models import Cluster, LabMembership, ServiceToken, SignInIdentity, User
 from tests import factories
 
 
@@ -54,6 +55,22 @@ def test_add_person_takes_a_role_away_only_where_it_is_told_to(db: None) -> None
     assert (user.is_research_computing, user.is_auditor) == (False, True)
     assert LabMembership.objects.get().role == "member"
     assert "changed: nothing" in _run("add_person", "u0398")
+
+
+def test_add_person_switches_an_account_off_and_takes_away_what_opens_it(db: None) -> None:
+    user = factories.make_user("u0398", roles_from_groups=["staff"], is_research_computing=True)
+    SignInIdentity.objects.create(user=user, issuer="https://id.example.org", subject="7")
+    Authenticator.objects.create(user=user, type="totp", data={})
+    said = _run("add_person", "u0398", "--no-active", "--no-second-factor", "--forget-identities", "--no-staff")
+    assert "account is off" in said and "taken away" in said and "untied: 1" in said
+    user.refresh_from_db()
+    assert (user.is_active, user.is_research_computing, user.roles_from_groups) == (False, False, [])
+    assert not SignInIdentity.objects.exists() and not Authenticator.objects.exists()
+    assert "account is on" in _run("add_person", "u0398", "--active")
+    verbs = AuditEvent.objects.exclude(verb="person.add").order_by("pk").values_list("verb", flat=True)
+    assert list(verbs) == [
+        "person.switch_off", "person.second_factor_remove", "person.forget_identities", "person.switch_on",
+    ]  # fmt: skip
 
 
 def test_a_service_is_bound_to_no_cluster_of_an_impossible_name(db: None) -> None:

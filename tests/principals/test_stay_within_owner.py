@@ -3,7 +3,7 @@
 import pytest
 
 from portal.core.errors import NotAllowed
-from portal.realtime.rights import fingerprints
+from portal.realtime.fingerprints import of_viewers
 from portal.realtime.viewers import Viewer
 from principals import auth, permissions
 from principals.models import AgentSession, LabMembership
@@ -22,13 +22,13 @@ def test_a_token_stops_when_its_owner_leaves_the_lab(cast: Cast) -> None:
 
 
 def test_those_who_listen_are_checked_again_when_the_owners_place_changes(cast: Cast) -> None:
-    row = factories.token_row(factories.make_token(cast.agent))
+    row = factories.token_row(factories.make_token(cast.agent, "events:read", "lab:read"))
     viewer = Viewer("token", f"agent:{cast.agent.pk}", lambda: permissions.actor_for_agent(row), token_key=row.key)
-    before = fingerprints([viewer])
+    before = of_viewers([viewer])
     LabMembership.objects.filter(user=cast.colleague, lab=cast.lab).update(role=LabMembership.Role.MANAGER)
-    promoted = fingerprints([viewer])
+    promoted = of_viewers([viewer])
     LabMembership.objects.filter(user=cast.colleague, lab=cast.lab).delete()
-    assert before != promoted != fingerprints([viewer])
+    assert before != promoted != of_viewers([viewer]) == {"token": None}
 
 
 def test_a_former_member_answers_for_the_agent_no_more(cast: Cast) -> None:

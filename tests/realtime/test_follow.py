@@ -14,6 +14,8 @@ from portal.core import leases, live
 from portal.core.errors import NotAllowed
 from portal.core.models import LiveEvent
 from portal.realtime import sequencer, tail, tasks
+from portal.realtime.listeners import BACKLOG, TURN, Listener
+from portal.realtime.stream import Event
 from portal.realtime.viewers import Viewer
 from principals.actors import SYSTEM_ACTOR
 from tests.realtime.conftest import PATIENCE_S, announce, tell
@@ -180,3 +182,15 @@ def test_a_listener_that_was_ended_says_why() -> None:
     listener.end(NotAllowed("gone"))
     with pytest.raises(NotAllowed, match="gone"):
         listener.require_right()
+
+
+async def test_a_long_backlog_gives_others_their_turn() -> None:
+    """Nothing in sending to a socket that takes all waits: a thousand events would hold up everybody."""
+    listener = Listener(_viewer(1), ["test-all:x"])
+    for seq in range(1, BACKLOG + 1):
+        listener.offer(Event(seq, "n", "", ("test-all:x",), {}))
+    others = asyncio.create_task(asyncio.sleep(0))
+    while not others.done():
+        await listener.wait()
+        assert listener.next() is not None
+    assert len(listener.waiting) >= BACKLOG - 3 * TURN

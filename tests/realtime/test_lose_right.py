@@ -11,14 +11,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from portal.core import clock, live
-from portal.realtime import rights, tail, viewers
+from portal.realtime import fingerprints, rights, tail, viewers
 from principals import permissions
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Agent, AgentToken, Hold, LabMembership, ServiceAccount, User
 from principals.services import holds, kill_switches
 from principals.services import tokens as token_services
 from tests import factories
-from tests.conftest import Cast
+from tests.conftest import Cast, sign_in
 from tests.realtime.conftest import Sockets, cookie_of, tell
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sql]
@@ -179,12 +179,12 @@ def _viewers_of(users: list[User]) -> list[viewers.Viewer]:
 
 
 def test_the_check_costs_the_same_queries_for_one_viewer_and_for_forty(cast: Cast) -> None:
-    rights.fingerprints(_viewers_of([cast.pi]))  # content types are looked up once a process
+    fingerprints.of_viewers(_viewers_of([cast.pi]))  # content types are looked up once a process
     with CaptureQueriesContext(connection) as one:
-        rights.fingerprints(_viewers_of([cast.pi]))
+        fingerprints.of_viewers(_viewers_of([cast.pi]))
     people = [factories.make_user() for _ in range(40)]
     with CaptureQueriesContext(connection) as many:
-        rights.fingerprints(_viewers_of(people))
+        fingerprints.of_viewers(_viewers_of(people))
     assert len(one) == len(many) <= 4
 
 
@@ -192,10 +192,61 @@ def test_a_service_that_is_switched_off_changes_its_fingerprint(cast: Cast) -> N
     plain = factories.make_service_token(name="reader")
     key = plain.split("_")[1].split(".")[0]
     viewer = viewers.Viewer(f"token:{key}@", "service:1", lambda: SYSTEM_ACTOR, token_key=key)
-    before = rights.fingerprints([viewer])
-    assert before == rights.fingerprints([viewer])
+    before = fingerprints.of_viewers([viewer])
+    assert before == fingerprints.of_viewers([viewer])
     ServiceAccount.objects.filter(name="reader").update(is_active=False)
-    assert before != rights.fingerprints([viewer])
+    assert before != fingerprints.of_viewers([viewer])
+
+
+STANDINGS: dict[str, Callable[[Cast], viewers.Viewer]] = {
+    "a PI": lambda cast: _in_session(cast.pi),
+    "a member": lambda cast: _in_session(cast.colleague),
+    "staff": lambda cast: _in_session(cast.staff),
+    "one who was let look": lambda cast: _in_session(cast.outsider),
+    "an agent": lambda cast: _with_token(factories.make_token(cast.agent)),
+    "an agent of a manager that reads its lab": lambda cast: _with_token(
+        factories.make_token(factories.make_agent(cast.lab, cast.pi), "events:read", "lab:read")
+    ),
+    "an agent of a member that would": lambda cast: _with_token(
+        factories.make_token(cast.agent, "events:read", "lab:read", network_ranges=["192.0.2.0/24"])
+    ),
+}
+
+
+def _in_session(user: User) -> viewers.Viewer:
+    return viewers.of_session(sign_in(user).cookies["sessionid"].value)[0]
+
+
+def _with_token(plain: str) -> viewers.Viewer:
+    scope = {"headers": [(b"authorization", f"Bearer {plain}".encode())], "client": ("192.0.2.7", 40_000)}
+    return viewers.of_token(viewers.request_of_scope(scope))[0]
+
+
+@pytest.mark.parametrize("who", STANDINGS)
+def test_who_was_just_let_in_is_not_built_again(who: str, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands that come back at once after a restart would else delay what a revocation needs."""
+    permissions.grant_look_at_lab(cast.outsider, cast.lab)
+    viewer = STANDINGS[who](cast)
+    assert fingerprints.of_viewers([viewer]) == {viewer.key: viewer.standing}
+    assert viewer.standing is not None
+    assert rights.Rights().losses({viewer: {"nothing:x"}}) == {}
+
+
+def test_who_opens_again_under_other_rights_is_another_viewer(cast: Cast) -> None:
+    cookie = sign_in(cast.colleague).cookies["sessionid"].value
+    known, lab = rights.Rights(), f"test-lab:{cast.lab.pk}"
+    first, _ = viewers.of_session(cookie)
+    assert known.losses({first: {lab}}) == {}
+    LabMembership.objects.filter(user=cast.colleague).update(role=LabMembership.Role.MANAGER)
+    second, _ = viewers.of_session(cookie)
+    LabMembership.objects.filter(user=cast.colleague).update(role=LabMembership.Role.MEMBER)
+    assert set(known.losses({first: {lab}, second: {lab}})) == {second}
+
+
+def test_a_token_that_is_bound_elsewhere_has_no_standing(cast: Cast) -> None:
+    viewer = _with_token(factories.make_token(cast.agent))
+    AgentToken.objects.update(networks=["10.9.0.0/16"])
+    assert fingerprints.of_viewers([viewer]) == {viewer.key: None}
 
 
 def test_a_loss_between_opening_and_the_first_round_is_found(cast: Cast) -> None:
@@ -204,5 +255,5 @@ def test_a_loss_between_opening_and_the_first_round_is_found(cast: Cast) -> None
     viewer, _ = viewers.of_token(request)
     AgentToken.objects.update(expires=clock.now() - timedelta(seconds=1))
     losses = rights.Rights().losses({viewer: {f"test-lab:{cast.lab.pk}"}})
-    assert losses[viewer.key].whole is not None
-    assert losses[viewer.key].whole.code == "token_expired"
+    assert losses[viewer].whole is not None
+    assert losses[viewer].whole.code == "token_expired"

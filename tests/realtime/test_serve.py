@@ -7,10 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -19,7 +20,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from tests.support import demo
-from tests.support.services import free_port, wait_for_port
+from tests.support.services import free_port, postgres, redis, wait_for_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Runs in the server's database: who is who, and their keys.
@@ -72,30 +73,18 @@ class Server:
         return self.connect(query, cookie=self.cookie, origin=f"http://127.0.0.1:{self.port}")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+@contextmanager
+def _running(folder: Path, **settings: str) -> Iterator[Server]:
     """The portal under uvicorn, on a free port, with a database of its own."""
     port = free_port()
     environment = os.environ | {
-        "GATEHOUSE_DATA": str(demo.empty_folder(tmp_path_factory.mktemp("portal") / "var")),
-        "DJANGO_SETTINGS_MODULE": "portal.settings",
-        "LOG_LEVEL": "WARNING",
-    }
+        "GATEHOUSE_DATA": str(folder), "DJANGO_SETTINGS_MODULE": "portal.settings", "LOG_LEVEL": "WARNING",
+    }  # fmt: skip
     environment.pop("DATABASE_URL", None)
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "portal.asgi:application",
-        "--port",
-        str(port),
-        "--log-level",
-        "warning",
-        "--lifespan",
-        "off",
-    ]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment)
-    made = Server(port, process, environment)
+    options = ["--port", str(port), "--log-level", "warning", "--lifespan", "off"]
+    command = [sys.executable, "-m", "uvicorn", "portal.asgi:application", *options]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment | settings)
+    made = Server(port, process, environment | settings)
     try:
         wait_for_port(port, process)
         for name, value in json.loads(made.run(SETUP)).items():
@@ -104,6 +93,32 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     finally:
         process.terminate()
         process.wait(10)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The embedded profile."""
+    with _running(demo.empty_folder(tmp_path_factory.mktemp("portal") / "var")) as made:
+        yield made
+
+
+@pytest.fixture
+def services_server() -> Iterator[Server]:
+    """The services profile, on servers of its own."""
+    with (
+        TemporaryDirectory(prefix="gatehouse-") as name,
+        postgres(Path(name)) as database_url,
+        redis(Path(name)) as redis_url,
+    ):
+        assert database_url and redis_url
+        settings = {
+            "GATEHOUSE_PROFILE": "services", "DATABASE_URL": database_url, "REDIS_URL": redis_url,
+            "SECRET_KEY": "test-" * 8, "TOKEN_PEPPERS": "1:" + "pepper" * 8, "GATEHOUSE_DATA": str(Path(name) / "var"),
+        }  # fmt: skip
+        migrate = [sys.executable, "manage.py", "migrate", "-v", "0"]
+        subprocess.run(migrate, cwd=ROOT, env=os.environ | settings, check=True, timeout=120)
+        with _running(Path(name) / "var", **settings) as made:
+            yield made
 
 
 async def _next(socket: ClientConnection, patience_s: float = 5) -> dict[str, Any]:
@@ -197,15 +212,33 @@ def _connections_to(port: int) -> int:
     return sum(1 for line in lines if line.split()[3] == established and line.split()[1].endswith(wanted))
 
 
-@pytest.mark.soak
-async def test_an_idle_socket_stays_open(server: Server) -> None:
+IDLE_S = [15, pytest.param(600, marks=pytest.mark.soak)]
+
+
+@pytest.mark.parametrize("idle_s", IDLE_S)
+async def test_an_idle_socket_stays_open(server: Server, idle_s: int) -> None:
     """Ten minutes: more than any timeout of a client, a server or a load balancer that was seen to close sockets."""
-    async with server.connect_browser("topics=facility:principals") as socket:
+    await _stays_open(server, idle_s)
+
+
+@pytest.mark.postgres
+@pytest.mark.redis
+@pytest.mark.parametrize("idle_s", IDLE_S)
+async def test_an_idle_socket_stays_open_over_redis(services_server: Server, idle_s: int) -> None:
+    """Through the pub/sub layer, whose client closed what was idle for five seconds in one version (redis 8)."""
+    await _stays_open(services_server, idle_s)
+
+
+async def _stays_open(server: Server, idle_s: int) -> None:
+    topic = "facility:principals"
+    async with server.connect_browser(f"topics={topic}") as socket:
         await _next(socket)
         with pytest.raises(TimeoutError):
-            await _next(socket, 600)
+            await _next(socket, idle_s)
         await socket.send(json.dumps({"type": "ping"}))
         assert (await _next(socket))["type"] == "pong"
+        await asyncio.to_thread(server.tell, "agent.noted", topic)
+        assert (await _next(socket))["name"] == "agent.noted"
 
 
 CROWD = """

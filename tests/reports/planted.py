@@ -193,6 +193,30 @@ def is_of_few(planted: Mapping[str, Any], place: Place) -> bool:
     return 0 < number_at(planted, (*place.planted[:-1], "users")) < FEWEST
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a report says other than was planted, and what it withholds: rows about few people are not there."""
+
+    off: dict[str, tuple[float, float | None]]
+    withheld: tuple[str, ...]
+    held: int  # places that were compared and are as planted
+
+
+def compare(planted: Mapping[str, Any], found: Mapping[tuple[str, str, str], float | None]) -> Comparison:
+    """Hold a report's cells to what was planted."""
+    off: dict[str, tuple[float, float | None]] = {}
+    withheld, held = [], 0
+    for place in places():
+        wanted, said = number_at(planted, place.planted), found.get((place.figure, place.row, place.column))
+        if said is None:
+            withheld.append(place.name)
+        elif is_of_few(planted, place) or not place.holds(wanted, said / place.per):
+            off[place.name] = (wanted, said)
+        else:
+            held += 1
+    return Comparison(off, tuple(withheld), held)
+
+
 def number_at(planted: Mapping[str, Any], path: tuple[str, ...]) -> float:
     """Return a planted number by its path."""
     found: Any = planted

@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 import time_machine
 
+from portal.core.errors import Conflict
 from portal.reports import brief, changes, contents, services
 from portal.reports.models import Report, digest_of
 from principals.actors import SYSTEM_ACTOR
 from telemetry.selectors import Period
+from tests import factories
+from tests.conftest import sign_in
 from tests.telemetry.facility import Facility, make_facility
 from tests.telemetry.job_rows import DAY_0, make_job
 
@@ -82,17 +85,36 @@ def drafted(facility: Facility, period: Period, at: int = AUGUST_1) -> dict[str,
         return dict(services.build_draft(actor=SYSTEM_ACTOR, cluster=facility.cluster, period=period).content)
 
 
+def seen(facility: Facility, period: Period, at: int = AUGUST_1) -> dict[str, Any]:
+    """Draft it, and return what those who draft are shown."""
+    drafted(facility, period, at)
+    with time_machine.travel(at, tick=False):
+        return services.with_draft_before(Report.objects.get(first=period.first))
+
+
 def headline(content: dict[str, Any], key: str) -> dict[str, Any]:
     return next(one for section in content["sections"] for one in section["figures"] if one["key"] == key)
 
 
-def test_a_draft_says_what_changed_since_the_stored_report_before(facility: Facility) -> None:
+def publish(facility: Facility, period: Period) -> Report:
+    """Publish what is drafted of it."""
+    report = Report.objects.get(cluster=facility.cluster, first=period.first, state="draft")
+    somebody = factories.actor_of(factories.make_user(is_research_computing=True))
+    with time_machine.travel(AUGUST_1, tick=False):
+        services.approve(actor=somebody, report=report, digest=report.digest)
+        return services.publish(actor=somebody, report=report, digest=report.digest)
+
+
+def test_a_draft_says_what_changed_since_the_published_report_before(facility: Facility) -> None:
     for _ in range(6):
         make_job(facility.users[0], facility.big, submit=DAY_0 - 86_400)
-    assert drafted(facility, JULY)["before"] == {"why": "There is no report of June 2026 to compare with."}
+    nothing = {"why": "No report of June 2026 is published to compare with."}
+    assert drafted(facility, JULY)["before"] == nothing
     drafted(facility, JUNE)
+    assert drafted(facility, JULY)["before"] == nothing
+    publish(facility, JUNE)
     july = drafted(facility, JULY)
-    assert july["before"] == {"period": "2026-06", "title": "June 2026", "state": "draft", "version": 1}
+    assert july["before"] == {"period": "2026-06", "title": "June 2026", "state": "published", "version": 1}
     found = headline(july, "total-submissions")
     assert (found["value"], found["before"]) == (24, 6)
     lines = {line["title"]: line for line in brief.of(july)["lines"]}
@@ -100,25 +122,62 @@ def test_a_draft_says_what_changed_since_the_stored_report_before(facility: Faci
     assert any(sentence.startswith("Submissions moved: +18") for sentence in brief.of(july)["attention"])
 
 
+def test_changes_against_a_draft_are_shown_to_those_who_draft_and_never_published(facility: Facility) -> None:
+    for _ in range(6):
+        make_job(facility.users[0], facility.big, submit=DAY_0 - 86_400)
+    drafted(facility, JUNE)
+    drafted(facility, JULY)
+    browser, address = sign_in(factories.make_user(is_research_computing=True)), "/reports/aster/2026-07/"
+    marked = "Changes are against June 2026, version 1 (draft). That one is not published"
+    for form in ("", "?form=short"):
+        page = browser.get(address + form).content.decode()
+        assert marked in page and "+18" in page
+    assert all(line["change"] is None for line in browser.get(f"{address}?format=json").json() if "change" in line)
+    report = publish(facility, JULY)
+    assert report.is_intact and report.content["before"] == {
+        "why": "No report of June 2026 is published to compare with."
+    }
+    page = browser.get(address).content.decode()
+    assert marked not in page and "+18" not in page
+
+
+def test_what_was_held_against_a_draft_is_not_approved_or_published(facility: Facility) -> None:
+    drafted(facility, JULY)
+    report = Report.objects.get()
+    report.content["before"] = {"period": "2026-06", "title": "June 2026", "state": "approved", "version": 1}
+    report.digest = digest_of(report.content)
+    report.save()
+    with pytest.raises(Conflict) as refused:
+        publish(facility, JULY)
+    assert refused.value.code == "compared_with_draft"
+    Report.objects.update(state="approved")
+    with pytest.raises(Conflict) as refused:
+        services.publish(actor=SYSTEM_ACTOR, report=report, digest=report.digest)
+    assert refused.value.code == "compared_with_draft"
+
+
 def test_what_is_not_over_or_was_not_is_compared_with_nothing(facility: Facility) -> None:
     drafted(facility, JUNE, at=DAY_0 - 86_400)
-    assert drafted(facility, JULY)["before"] == {"why": "The report of June 2026 was made before that was over."}
+    assert seen(facility, JULY)["before"] == {"why": "The report of June 2026 was made before that was over."}
     drafted(facility, JUNE)
-    running = drafted(facility, JULY, at=DAY_0 + 86_400)
+    running = seen(facility, JULY, at=DAY_0 + 86_400)
     assert running["before"] == {"why": "The period goes on: a part of it is not compared with the whole one before."}
     assert "before" not in headline(running, "total-submissions")
 
 
 def test_what_was_altered_is_no_report_to_compare_with(facility: Facility) -> None:
     drafted(facility, JUNE)
+    publish(facility, JUNE)
     Report.objects.update(content={"sections": []})
     assert drafted(facility, JULY)["before"] == {"why": "The report of June 2026 is not what was stored."}
 
 
 def test_days_that_a_published_report_shares_are_compared_with_nothing(facility: Facility) -> None:
     drafted(facility, JUNE)
-    other = Report.objects.get()
-    other.pk, other.first, other.state = None, JUNE.first - timedelta(days=1), "published"
+    other = publish(facility, JUNE)
+    other.pk, other.first = None, JUNE.first - timedelta(days=1)
     other.save()
     why = "The report of 31 May to 30 June 2026 is published and shares days with June 2026."
     assert drafted(facility, JULY)["before"] == {"why": why}
+    Report.objects.filter(first=JUNE.first).update(state="draft")
+    assert seen(facility, JULY)["before"] == {"why": why}

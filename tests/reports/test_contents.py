@@ -21,7 +21,7 @@ from telemetry.selectors import Definition, Period, Scope
 from tests.telemetry.facility import Facility, make_facility
 from tests.telemetry.job_rows import DAY_0, make_job
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("few_are_shown")]
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """A month is drafted behind the page: asked for in a row, done once, and what fails says why."""
 
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -170,7 +170,7 @@ def test_the_first_of_the_month_drafts_the_last(cast: Cast, staff: Any) -> None:
 
 
 def test_a_version_says_when_the_data_have_changed_since(cast: Cast, staff: Any) -> None:
-    words = b"Data of this cluster have come in since this version was measured."
+    words = b"Data of these days have changed since this version was measured."
     browser = sign_in(cast.staff)
 
     def is_behind() -> bool:
@@ -188,9 +188,32 @@ def test_a_version_says_when_the_data_have_changed_since(cast: Cast, staff: Any)
     )
     telemetry_services.record_gpu_utilisation(actor=SYSTEM_ACTOR, cluster=cast.cluster, readings=[reading])
     assert is_behind()
+    assert telemetry_services.catch_up(cluster=cast.cluster)
+    assert is_behind()
     assert words not in sign_in(cast.pi).get("/reports/aster/2026-07/").content
 
 
+def test_data_of_other_days_do_not_make_a_version_old(cast: Cast, staff: Any) -> None:
+    user = cast.cluster.cluster_users.first()
+    make_job(user, cast.lab, submit=DAY_0, start=DAY_0, end=DAY_0 + 60)
+    report = services.build_draft(actor=staff, cluster=cast.cluster, period=JULY)
+    june = make_job(user, cast.lab, submit=DAY_0 - 86_400, start=DAY_0 - 86_400, end=DAY_0 - 86_000)
+    make_session(user, "agent", started=DAY_0 - 90_000, ended=DAY_0 - 80_000)
+    assert telemetry_services.catch_up(cluster=cast.cluster)
+    assert DataGeneration.objects.of(cast.cluster) != report.generation
+    assert not services.is_behind(staff, report)
+    june.end = june.usage_end = datetime(2026, 7, 1, 1, tzinfo=UTC)  # ran on into the first day
+    june.save()
+    mark(june)
+    assert telemetry_services.catch_up(cluster=cast.cluster)
+    assert services.is_behind(staff, report)
+    report = services.build_draft(actor=staff, cluster=cast.cluster, period=JULY)
+    make_session(user, "agent", started=DAY_0 + 60, ended=DAY_0 + 90)
+    DataGeneration.objects.start(cast.cluster)
+    assert services.is_behind(staff, report)
+
+
+@pytest.mark.usefixtures("few_are_shown")
 def test_what_is_stored_is_what_the_jobs_say_when_all_is_computed_anew() -> None:
     facility = make_facility()
     cluster, user = facility.cluster, facility.users[0]

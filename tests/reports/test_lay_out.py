@@ -15,7 +15,7 @@ from tests.telemetry.facility import make_facility
 from tests.telemetry.job_rows import mark
 from tests.telemetry.logs import job_row, text
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("few_are_shown")]
 
 
 def figure(columns, rows):
@@ -100,3 +100,28 @@ def test_every_figure_with_rows_stands_on_the_page_once():
 def test_dollars_are_written_as_on_every_page() -> None:
     assert drawing.shown(4.5, "US$") == "$4.50"
     assert changes.written(4.5, 4.0, "US$").startswith("+$0.50")
+
+
+def test_decimals_that_say_nothing_are_not_written() -> None:
+    assert [drawing.shown(value, "core-hours") for value in (140_222.96, 99.5, 0.0)] == ["140,223", "99.50", "0"]
+    assert changes.written(140_222.96, 145_740.37, "core-hours") == "−5,517 (−3.8\u202f%)"
+    assert changes.written(62.56, 60.0, "GPU-hours").startswith("+2.56 ")
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "wide", "stack"),
+    [(2, 3, False, False), (3, 3, True, True), (2, 9, True, False), (3, 14, True, False)],
+)
+def test_a_table_too_wide_for_a_card_has_a_row_of_the_page_and_is_read_row_by_row_on_a_telephone(
+    columns: int, rows: int, wide: bool, stack: bool
+) -> None:
+    heads = [{"key": f"c{n}", "title": f"C{n}", "unit": "jobs"} for n in range(columns)]
+    figure = {
+        "key": "x", "title": "X", "unit": "jobs", "value": 1, "unknown_share": None, "note": "", "needs": "", "url": "",
+        "columns": heads,
+        "rows": [{"key": f"r{n}", "label": f"R{n}", "values": [1] * columns, "url": ""} for n in range(rows)],
+    }  # fmt: skip
+    (section,) = drawing.sections({"sections": [{"title": "s", "figures": [figure]}]})
+    (drawn,) = section["figures"]
+    assert (drawn["wide"], drawn["stack"]) == (wide, stack)
+    assert [cell["head"] for cell in drawn["table"][0]["cells"]] == [head["title"] for head in heads]

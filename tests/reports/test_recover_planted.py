@@ -24,6 +24,7 @@ from tests.reports.planted import (
     SHARE,
     Place,
     cells,
+    compare,
     is_of_few,
     leaves,
     number_at,
@@ -75,6 +76,21 @@ def test_every_planted_number_is_recovered_or_waits_for_its_figure(
         if path not in held and not {*path} & DERIVED.keys() and ".".join(path) not in NOT_MEASURED
     ]
     assert left == []
+
+
+def test_what_is_withheld_is_counted_and_not_compared(loop: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    planted, found = loop[0], cells(loop[1])
+    whole = compare(planted, found)
+    smaller = {key: value for key, value in found.items() if key[:2] != ("harnesses", "copilot")}
+    smaller["harnesses", "codex", "submissions"] = None
+    compared = compare(planted, smaller)
+    assert whole.off == compared.off == {}
+    gone = {f"harnesses.copilot.{name}" for name in ("users", "submissions", "core_hours", "gpu_hours")}
+    assert {*compared.withheld} - {*whole.withheld} == gone | {"harnesses.codex.submissions"}
+    assert (compared.held, {*whole.withheld}) == (
+        whole.held - 5,
+        {place.name for place in places() if is_of_few(planted, place)},
+    )
 
 
 def test_what_waits_for_a_figure_has_none_yet() -> None:

@@ -1,6 +1,7 @@
 """The closed loop at the size of the measurement, 7,088,836 jobs on PostgreSQL: every planted number is found again.
 
-GATEHOUSE_SOAK_SHARE takes a share of them, 0.003 to 1.
+GATEHOUSE_SOAK_SHARE takes a share of them, 0.003 to 1: of less, not everybody planted would have a job. Below 0.01 rows
+of fewer than five people are withheld, as the report has to: they are counted and printed, not compared.
 """
 
 import json
@@ -13,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from tests.reports.planted import cells, is_of_few, number_at, places, with_derived
+from tests.reports.planted import cells, compare, is_of_few, places, with_derived
 from tests.support.services import postgres
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARE = float(os.environ.get("GATEHOUSE_SOAK_SHARE", "1"))
+ALL_SHOWN = 0.01  # from this share on nothing is of few but what is planted so
 MOST_MB = 1500  # whatever the share: jobs pass through, they are not kept
 
 
@@ -25,15 +27,12 @@ MOST_MB = 1500  # whatever the share: jobs pass through, they are not kept
 def test_the_whole_measurement_is_recovered() -> None:
     with tempfile.TemporaryDirectory(prefix="gatehouse-whole-") as name:
         told, planted, found = plant_and_draft(Path(name))
-    print(told)  # noqa: T201 - what it took, for whoever runs it
-    off = {}
-    for place in places():
-        wanted, said = number_at(planted, place.planted), found[place.figure, place.row, place.column]
-        if is_of_few(planted, place):
-            continue
-        if said is None or not place.holds(wanted, said / place.per):
-            off[place.name] = (wanted, said)
-    assert off == {}
+    compared = compare(planted, found)
+    print(told | {"recovered": compared.held, "withheld": compared.withheld})  # noqa: T201 - for whoever runs it
+    assert compared.off == {}
+    few = {place.name for place in places() if is_of_few(planted, place)}
+    assert SHARE < ALL_SHOWN or set(compared.withheld) == few
+    assert compared.held > len(compared.withheld)
     assert told["peak_mb"] < MOST_MB
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import slurm
+from tests.support import slurm, sshd
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SHARED_DATA = Path(os.environ.get("GATEHOUSE_SHARED_DATA", ROOT.parent / "shared" / "data"))
@@ -18,6 +18,7 @@ CAPABILITIES = {
     "browser": CHROMIUM.exists(),
     "shared_data": SHARED_DATA.is_dir(),
     "slurm": not slurm.find_missing(),
+    "sshd": sshd.is_there(),
 }
 WORDS = {
     "postgres": "PostgreSQL",
@@ -25,6 +26,7 @@ WORDS = {
     "browser": "Chromium",
     "shared_data": "../shared/data",
     "slurm": "Slurm (as root)",
+    "sshd": "OpenSSH's server (as root, no other syslog)",
 }
 _IS_MISSING = "is missing here"
 

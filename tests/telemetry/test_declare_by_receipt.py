@@ -48,8 +48,11 @@ def declare(cast: Cast, login: str, kind: str, harness: str = "") -> None:
 
 def found() -> dict[int, tuple[Any, ...]]:
     return {
-        job.raw_id: (job.actor, job.harness, job.actor_method, job.session_id is not None, job.campaign)
-        for job in Job.objects.all()
+        job.raw_id: (
+            *(job.actor, job.harness, job.actor_method, job.session_id is not None, job.campaign),
+            job.agent.name if job.agent else "",
+        )
+        for job in Job.objects.select_related("agent").order_by("raw_id")
     }
 
 
@@ -76,18 +79,19 @@ def test_a_receipt_speaks_before_all_else(
             lambda: ingest(cast.cluster, text(*rows, columns=BOTH))]  # fmt: skip
     for act in acts if sessions_first else acts[::-1]:
         act()
+    mine, theirs = cast.agent.name, cast.foreign_agent.name
     assert found() == {
-        1: ("agent", "claude-code", "receipt", True, "screen"),
-        2: ("agent", "claude-code", "receipt", True, "dock"),
-        3: ("agent", "claude-code", "receipt", True, "screen"),
-        4: ("agent", "claude-code", "receipt_against_others", False, ""),
-        5: ("agent", "claude-code", "declared_session", True, "screen"),
-        6: ("agent", "claude-code", "receipt_foreign", True, "screen"),
-        7: ("agent", "claude-code", "declared_session", True, "screen"),
-        8: ("unknown", "", "receipt_foreign_alone", False, ""),
-        9: ("unknown", "", "none", False, ""),
-        10: ("human", "", "receipt_foreign", True, ""),
-        11: ("agent", cast.foreign_agent.harness, "receipt", False, ""),
+        1: ("agent", "claude-code", "receipt", True, "screen", mine),
+        2: ("agent", "claude-code", "receipt", True, "dock", mine),
+        3: ("agent", "claude-code", "receipt", True, "screen", mine),
+        4: ("agent", "claude-code", "receipt_against_others", False, "", mine),
+        5: ("agent", "claude-code", "declared_session", True, "screen", mine),
+        6: ("agent", "claude-code", "receipt_foreign", True, "screen", mine),
+        7: ("agent", "claude-code", "declared_session", True, "screen", mine),
+        8: ("unknown", "", "receipt_foreign_alone", False, "", ""),
+        9: ("unknown", "", "none", False, "", ""),
+        10: ("human", "", "receipt_foreign", True, "", ""),
+        11: ("agent", cast.foreign_agent.harness, "receipt", False, "", theirs),
     }
 
 
@@ -183,6 +187,11 @@ def test_the_jobs_page_names_the_agent_that_declared_it(cast: Cast) -> None:
     pages = [sign_in(cast.pi).get(each.get_absolute_url()).content.decode() for each in Job.objects.order_by("raw_id")]
     assert "Receipt of" in pages[0] and cast.agent.name in pages[0] and "It names a receipt" in pages[0]
     assert "Receipt of" not in pages[1] and "an agent of somebody else" in pages[1]
+    client, name = sign_in(cast.pi), cast.agent.name
+    page = client.get(f"/agents/{name}/")
+    assert (page.context["job_count"], [row.job.raw_id for row in page.context["jobs"]]) == (1, [1])
+    rows = b"".join(client.get(f"/jobs/?agent={name}&format=csv").streaming_content).decode().splitlines()
+    assert len(rows) == 2 and f",{name}," in rows[1]
     evidence = sign_in(cast.staff).get("/login-nodes/").content.decode()
     assert "Declared by a receipt" in evidence and "Names a receipt of somebody else; not attributed" in evidence
 

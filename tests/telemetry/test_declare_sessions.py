@@ -199,7 +199,7 @@ def test_a_session_that_goes_on_is_given_to_the_agent_registered_meanwhile(cast:
     before = list(RollupDay.objects.order_by("pk").values())
     agent = register(cast, "okafor-codex", hosts=["login1", "login2", "login4", "login5"])
     assert [each.host for each in AgentSession.objects.filter(agent=agent)] == ["login1"]
-    assert Job.objects.get().session.agent == agent
+    assert services.sweep_attributions() == 1 and Job.objects.get().agent == agent
     assert AuditEvent.objects.get(verb="agent.register").payload["after"]["sessions_adopted"] == 1
     # Who it was is no part of a rollup: nothing is to be computed anew.
     assert not RollupDirty.objects.exists() and list(RollupDay.objects.order_by("pk").values()) == before
@@ -337,3 +337,19 @@ def test_any_interleaving_of_jobs_and_sessions_gives_the_same_attribution(data: 
         expected = _outcome([*sorted(sessions, key=shuffled.index), *jobs])
         assert _outcome(shuffled) == expected
         assert _outcome([*jobs, *sorted(sessions, key=shuffled.index)]) == expected
+
+
+def test_many_sessions_cost_queries_of_their_hosts_and_not_of_each(
+    cluster: Cluster, django_assert_max_num_queries: Any
+) -> None:
+    many = [session(started=SUBMIT + timedelta(minutes=n), ended=SUBMIT + timedelta(minutes=n + 5)) for n in range(150)]
+    declare(cluster, session())
+    with django_assert_max_num_queries(40):
+        outcomes = declare(cluster, *many, *many[:3]).outcomes
+    assert [each.outcome for each in outcomes] == ["created"] * 150 + ["unchanged"] * 3
+    assert {each.session_id for each in outcomes} == set(
+        AgentSession.objects.exclude(started=session().started).values_list("pk", flat=True)
+    )
+    with django_assert_max_num_queries(30):
+        assert {each.outcome for each in declare(cluster, *many).outcomes} == {"unchanged"}
+    assert AgentSession.objects.count() == 151

@@ -1,8 +1,9 @@
 """Where agents work, with the bounds of what nobody knows, and what login nodes alone would say."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -10,9 +11,9 @@ from principals.actors import SYSTEM_ACTOR
 from principals.models import AgentSession, Cluster, ClusterUser, Lab
 from telemetry import services
 from telemetry.figures import FIGURES, Measured, Readings, drill_query, measure
-from telemetry.figures.places import FEW
+from telemetry.figures.places import FEW, NO_BOUND
 from telemetry.figures.places import FIGURES as OURS
-from telemetry.models import ActivityDay, GatewayDay, Job
+from telemetry.models import ActivityDay, GatewayDay, Job, SshDay
 from telemetry.selectors import JobFilter, Period, Scope
 from tests import factories
 from tests.conftest import Cast, sign_in
@@ -88,6 +89,19 @@ def test_people_and_sessions_are_counted_by_place(cluster: Cluster) -> None:
     assert found.value == pytest.approx(20 / 26) and found.note == ""
 
 
+@pytest.mark.parametrize(("pairs", "share"), [(4, None), (6, 6)])
+def test_programs_over_ssh_of_unknown_kind_are_its_unknown_share(
+    cluster: Cluster, pairs: int, share: int | None
+) -> None:
+    given = {"connections": 9, "untold": 0, "keys": 1, "clients": 1, "run": uuid4(), "host": "login1"}
+    SshDay.objects.create(cluster=cluster, day=date(2026, 7, 3), pairs=pairs, **given)
+    SshDay.objects.create(cluster=cluster, day=date(2026, 8, 3), pairs=100, **given)
+    found = figure("where-agents-work", cluster)
+    sessions = sum(each[2] for each in rows(found).values() if each[2])
+    assert found.unknown_share == (share and pytest.approx(share / (sessions + share)))
+    assert ("6 pairs of a key and a client" in found.note) is bool(share)
+
+
 def test_commands_have_bounds_by_what_nobody_drives_there_and_elsewhere(cluster: Cluster) -> None:
     found = figure("where-agents-run-commands", cluster)
     # Agents' 600 + 300 + 100 = 1,000; of nobody 100 on login nodes and 50 in jobs.
@@ -117,6 +131,27 @@ def test_a_job_in_no_known_session_has_no_place(cluster: Cluster) -> None:
     assert rows(found)["ssh"] == (10, 10 / 89, 10 / 99, 35 / 99, 5)
 
 
+def test_submissions_of_no_place_by_few_are_told_by_no_bound_and_no_sum(cluster: Cluster) -> None:
+    few = list(Job.objects.filter(session__place="ssh").values_list("pk", flat=True)[:3])
+    Job.objects.filter(pk__in=few).update(session=None)  # six tasks of three people; four of two are left there
+    found = figure("where-agents-submit", cluster)
+    told = rows(found)
+    assert found.value is None and NO_BOUND in found.note and FEW in found.note
+    assert "in no known session" not in found.note
+    assert [key for key, values in told.items() if values[0] is None] == ["ssh"]
+    assert all(values[3] is None for values in told.values())
+
+
+def test_a_place_goes_with_the_few_of_no_place(cluster: Cluster) -> None:
+    user, lab = factories.make_cluster_user(cluster, factories.make_user()), Lab.objects.get()
+    make_job(user, lab, submit=DAY_0 + 43_200, actor="agent", array_tasks=7)
+    services.catch_up(cluster=cluster)
+    told = rows(figure("where-agents-submit", cluster))
+    empty = [key for key, values in told.items() if values[0] is None]
+    assert len(empty) == 1 and empty != ["login"]  # 7 and what that one has cannot be told apart
+    assert {values[3] for values in told.values()} == {None}
+
+
 def test_login_nodes_alone_show_a_part_of_each_headline(cluster: Cluster) -> None:
     found = figure("login-node-bias", cluster)
     submitted = 89 + 50
@@ -134,9 +169,9 @@ def test_the_bias_is_nothing_where_nobody_works_elsewhere(db: None) -> None:
     services.catch_up(cluster=cluster)
     found = figure("login-node-bias", cluster)
     assert [row[2] for row in rows(found).values()] == [0, 0, 0]
-    assert "Not watched: jobs, SSH without a terminal, gateways, hosts for agents." in found.note
+    assert "Not watched: In a job; Over SSH without a terminal; Behind a gateway; Host for agents." in found.note
     labels = [row.label for row in figure("where-agents-work", cluster).rows]
-    assert labels[:2] == ["Login nodes", "In jobs: not watched"]
+    assert labels[:2] == ["Login node", "In a job: not watched"]
 
 
 @pytest.mark.parametrize(
@@ -187,6 +222,8 @@ def test_the_page_of_login_nodes_and_an_agents_say_where(cast: Cast) -> None:
     page = client.get("/login-nodes/")
     assert page.status_code == 200
     text = page.content.decode()
+    for place in AgentSession.Place:
+        assert place.label in text
     assert "Where agents work" in text and text.count("Not watched: no collector") == 4
     agent = client.get(f"/agents/{cast.agent.name}/").content.decode()
     assert "c042" in agent and "In a job 4711" in agent

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from portal.core import clock
 from principals.actors import SYSTEM_ACTOR
-from principals.models import AgentSession, Cluster
+from principals.models import Agent, AgentSession, Cluster
 from principals.services import DeclaredSession
 from telemetry import services
 from telemetry.engine.slurm.errors import FormatError
@@ -38,6 +38,7 @@ ODD = (
     job_row(25, Elapsed="99-00:00:00"), job_row(26, JobName="a\rb"), job_row(27, JobName="\\."),
     job_row(28, JobName="a\tb"), job_row(29, JobName="a\\tb", WorkDir="\\N"), job_row(30, Comment="a\\b\"c"),
     job_row(20, ReqMem="16?", AllocTRES=""), job_row(21, QOS="", JobName=""), job_row(22, Submit="2026-07-01T09:59:59"),
+    job_row(31, Submit="2026-07-01T09:30:00"),
 )  # fmt: skip
 SESSIONS = [
     DeclaredSession(
@@ -72,6 +73,11 @@ def rows_of(cluster: Cluster) -> list[dict[str, Any]]:
     return told + sorted(sums, key=str)
 
 
+def tie(cluster: Cluster, agent: Agent) -> None:
+    """Let the sessions of harnesses be a registered agent's."""
+    AgentSession.objects.filter(cluster=cluster, kind="agent").update(agent=agent)
+
+
 def see_submissions(cluster: Cluster) -> None:
     """Let a collector have seen submissions: of most jobs under the shell, of one (22) under the harness too."""
     submit = datetime(2026, 7, 1, 10, tzinfo=UTC)
@@ -85,11 +91,13 @@ def ingest_both_ways(bodies: list[bytes], *, block_rows: int) -> tuple[Any, Any]
     results, now = [], clock.now()
     with pytest.MonkeyPatch.context() as patch, transaction.atomic():
         patch.setattr(clock, "now", lambda: now)
+        agent = factories.make_agent(factories.make_lab(), factories.make_user())
         patch.setitem(running.BLOCK_ROWS, connection.vendor, block_rows)
         for name, many_bytes in (("rows", 10**9), ("blocks", 0)):
             patch.setattr(running, "MANY_BYTES", many_bytes)
             cluster = factories.make_cluster(name)
             services.declare_sessions(actor=SYSTEM_ACTOR, cluster=cluster, sessions=SESSIONS)
+            tie(cluster, agent)
             see_submissions(cluster)
             told = [counts(ingest(cluster, body)) for body in bodies]
             aside = QuarantinedRow.objects.filter(batch__cluster=cluster)
@@ -120,7 +128,8 @@ def test_all_odd_lines_together_come_to_the_same_rows_both_ways() -> None:
     assert in_blocks == by_rows
     methods = {row["actor_method"] for row in in_blocks[1] if "actor_method" in row}
     assert {"observed", "observed_several", "none"} <= methods
-    assert in_blocks[0][0] == {"created": 83, "updated": 3, "duplicate": 60, "rejected": 6, "step": 1}
+    assert len({row["agent_id"] for row in in_blocks[1] if "agent_id" in row}) == 2, "one agent, and none"
+    assert in_blocks[0][0] == {"created": 84, "updated": 3, "duplicate": 60, "rejected": 6, "step": 1}
 
 
 @pytest.mark.parametrize("many_bytes", [0, 10**9])

@@ -42,6 +42,15 @@ def test_an_agent_sees_its_owners_jobs_newest_first(jobs: Cluster, agent_api: Ap
     assert answer.json()["items"][0]["outcome"] == "failed, ended by SIGKILL (9)"
 
 
+def test_an_agent_asks_for_its_own_jobs_alone(jobs: Cluster, cast: Cast, agent_api: Api):
+    Job.objects.filter(raw_id=2).update(agent=cast.agent)
+    Job.objects.filter(raw_id=3).update(agent=cast.foreign_agent)
+    answer = agent_api.get("/jobs", agent=cast.agent.name)
+    assert (ids(answer), answer.json()["items"][0]["agent"]) == ([2], cast.agent.name)
+    assert [job["agent"] for job in agent_api.get("/jobs").json()["items"]] == ["", cast.agent.name, ""]
+    assert ids(agent_api.get("/jobs", agent=cast.foreign_agent.name)) == []
+
+
 def test_a_job_is_found_by_its_cluster_in_any_case(jobs: Cluster, agent_api: Api):
     assert agent_api.get("/jobs/ASTER/1").json()["cluster"] == "aster"
     assert agent_api.get("/jobs/boreas/1").status_code == 404

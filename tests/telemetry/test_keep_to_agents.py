@@ -58,13 +58,15 @@ def hostile() -> dict[str, Any]:
         polling=[{"session": name, "first": minute(9), "last": minute(8), "queries": 5, "period_s": 6}
                  for name in (AGENT, SHELL, other)],
         loops=[{"session": name, "submitted": minute(9), "again": minute(8)} for name in (AGENT, SHELL, other)],
+        ssh=[{"day": str(minute(9).date()), "connections": 9, "untold": 1, "keys": 1, "clients": 1, "pairs": 1}],
     )  # fmt: skip
 
 
 def test_in_default_mode_no_row_of_any_table_is_about_a_person_without_agents(cast: Cast, service_api: Api):
     answer = post(service_api, hostile())
     assert answer.status_code == 200
-    assert answer.json()["accepted"] == {"sessions": 1, "minutes": 3, "submissions": 1, "polling": 1, "loops": 1}
+    taken = {"sessions": 1, "minutes": 3, "submissions": 1, "polling": 1, "loops": 1, "ssh": 1}
+    assert answer.json()["accepted"] == taken
     assert BYSTANDER not in answer.content.decode()
     services.refresh_activity()
     end_silent_sessions()

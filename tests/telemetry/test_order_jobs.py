@@ -1,6 +1,5 @@
 """Merged from ranges of an index, a list of jobs is the list that sorting all of them would give."""
 
-from datetime import timedelta
 from random import Random
 
 import pytest
@@ -28,7 +27,7 @@ def jobs(cast: Cast) -> QuerySet[Job]:
     session = AgentSession.objects.create(
         cluster=cast.cluster, cluster_user=users[0], host="login1", kind="agent", started=DAY_0, agent=cast.agent
     )
-    Job.objects.filter(cluster_user=users[0]).update(session=session, actor="agent")
+    Job.objects.filter(cluster_user=users[0]).update(session=session, agent=cast.agent, actor="agent")
     return Job.objects.all()
 
 
@@ -50,19 +49,6 @@ def test_every_page_is_that_of_the_sorted_list(
     found = OrderedJobs(seen, ranges, column=column, falling=falling)
     assert [found[at : at + 7] for at in range(0, 70, 7)] == [expected[at : at + 7] for at in range(0, 70, 7)]
     assert found.whole is None or list(found.whole) == expected
-
-
-def test_an_agents_jobs_are_looked_for_up_to_the_end_of_its_last_session(cast: Cast, jobs: QuerySet[Job]) -> None:
-    actor, asked = factories.actor_of(cast.staff), JobFilter(agent=cast.agent.name)
-    session = AgentSession.objects.get()
-    last = Job.objects.filter(session=session).order_by("-submit")[0].submit
-    session.ended = last - timedelta(seconds=2)  # the clocks' difference: such a job still is the session's
-    session.save()
-    make_job(session.cluster_user, cast.lab, submit=DAY_0 + 900)
-    seen = asked.apply(Job.objects.visible_to(actor), actor)
-    (span,) = ranges_of(actor, asked) or []
-    assert Job.objects.filter(span).count() == Job.objects.filter(cluster_user=session.cluster_user).count() - 1
-    assert newest_first(seen, actor, asked)[:50] == list(seen.order_by("-submit", "-pk")[:50])
 
 
 def test_whoever_sees_nothing_gets_nothing(cast: Cast, jobs: QuerySet[Job]) -> None:

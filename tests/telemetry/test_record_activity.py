@@ -57,7 +57,7 @@ def whole(**fields: Any) -> dict[str, Any]:
 
 def test_it_works(cast: Cast):
     recorded = record(cast.cluster, **whole())
-    assert recorded.accepted == {"sessions": 1, "minutes": 3, "submissions": 2, "polling": 1, "loops": 1}
+    assert recorded.accepted == {"sessions": 1, "minutes": 3, "submissions": 2, "polling": 1, "loops": 1, "ssh": 0}
     assert recorded.rejected == []
     session = AgentSession.objects.get()
     assert (session.agent, session.process, session.source) == (cast.agent, f"{BOOT}/{AGENT}", "collector")
@@ -140,7 +140,7 @@ def test_a_process_keeps_its_login_name_and_harness(cast: Cast):
     others = [agent_session(user="pi"), agent_session(harness="codex")]
     recorded = record(cast.cluster, sessions=others, minutes=[counted()])
     assert reasons(recorded) == [("sessions", 0, "process_differs"), ("sessions", 1, "process_differs")]
-    assert recorded.accepted == {"sessions": 0, "minutes": 1, "submissions": 0, "polling": 0, "loops": 0}
+    assert recorded.accepted == {"sessions": 0, "minutes": 1, "submissions": 0, "polling": 0, "loops": 0, "ssh": 0}
     assert AgentSession.objects.get().cluster_user.login == "colleague"
 
 

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,14 @@ from portal.cli.collect import FORMS
 from portal.cli.files import Unusable
 from principals.engine.harnesses import known_harnesses
 from principals.engine.recognition import Signature, markers_of, read_signatures, signatures
+from telemetry.engine.collector.logins import JOURNAL, AgentKey
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _STUDY = re.compile(r"[a-z0-9-]{1,64}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _PLACES = frozenset({"login", "job", "agent_host"})
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_WHOSE = re.compile(r"([a-z0-9-]{1,32})(?:/[a-z0-9-]{1,40})?")
 _TABLE_KEYS = frozenset({"executables", "packages", "folders", "passing", "markers"})
 
 
@@ -41,12 +44,19 @@ class Config:
     records_from: str = ""
     place: str = "login"
     environment: bool = False
+    ssh_log: str = ""
+    agent_keys: dict[str, str] = field(default_factory=dict)
 
     # Both are read once, while we may read what the operator's file names.
     @cached_property
     def markers(self) -> tuple[tuple[str, str], ...]:
         """The variables to look for in environments, each with its harness. Errors: `Unusable`."""
         return markers_of(self.signatures or signatures()) if self.environment else ()
+
+    @cached_property
+    def keys(self) -> dict[str, AgentKey]:
+        """The keys of SSH that are agents' alone, by fingerprint."""
+        return {name: AgentKey(*whose.split("/", 1)) for name, whose in self.agent_keys.items()}
 
     @cached_property
     def signatures(self) -> tuple[Signature, ...] | None:
@@ -61,7 +71,7 @@ def read(path: Path) -> Config:
     for name, value in data.items():
         if name not in known:
             raise Unusable(f"{path}: there is no setting {name!r} [unknown_setting]\nThere are: {', '.join(known)}.")
-        default = known[name].default
+        default = _default(name)
         wanted = (int, float) if name == "polling_interval_s" else type(default)
         if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(default, bool):
             raise Unusable(f"{path}: {name} is of the wrong kind [wrong_kind]\nWrite it as in {_example(name)}.")
@@ -72,8 +82,14 @@ def read(path: Path) -> Config:
     return config
 
 
+def _default(name: str) -> Any:
+    return getattr(Config(), name)
+
+
 def _example(name: str) -> str:
-    default = next(each.default for each in fields(Config) if each.name == name)
+    default = _default(name)
+    if isinstance(default, dict):
+        return f'a table, [{name}], with lines as "SHA256:…" = "claude-code"'
     return f'{name} = "{default or "text"}"' if isinstance(default, str) else f"{name} = {default}".lower()
 
 
@@ -114,6 +130,11 @@ def _signatures_of(path: Path) -> tuple[Signature, ...]:
     return read_signatures(tables)
 
 
+def _is_whose(whose: object) -> bool:
+    found = _WHOSE.fullmatch(whose) if isinstance(whose, str) else None
+    return found is not None and found[1] in known_harnesses()
+
+
 def _is_safe_address(config: Config) -> bool:
     try:
         parts = urlsplit(config.portal)
@@ -126,7 +147,9 @@ def _is_safe_address(config: Config) -> bool:
 
 
 def _are_paths(config: Config) -> bool:
-    given = [config.token_file, config.spool, config.kill_file, config.harnesses or "/", config.records_from or "/"]
+    log = "" if config.ssh_log == JOURNAL else config.ssh_log
+    optional = [text or "/" for text in (config.harnesses, config.records_from, log)]
+    given = [config.token_file, config.spool, config.kill_file, *optional]
     return all(text.startswith("/") and text.isprintable() for text in given)
 
 
@@ -168,8 +191,22 @@ _TESTS: tuple[tuple[Callable[[Config], bool], str], ...] = (
     ),
     (
         _are_paths,
-        "a file or folder is named by no full path [relative_path]\nBegin token_file, spool, kill_file, harnesses and "
-        "records_from with a slash.",
+        "a file or folder is named by no full path [relative_path]\nBegin token_file, spool, kill_file, harnesses, "
+        'records_from and ssh_log (unless it is "journal") with a slash.',
+    ),
+    (
+        lambda it: not (it.ssh_log and it.records),
+        "ssh_log is read beside our own looking alone [ssh_log_records]\nLeave ssh_log or records out.",
+    ),
+    (
+        lambda it: bool(it.ssh_log) or not it.agent_keys,
+        'agent_keys are known by what sshd logs [agent_keys_unheard]\nSay where that is: ssh_log = "journal".',
+    ),
+    (
+        lambda it: all(_FINGERPRINT.fullmatch(name) and _is_whose(whose) for name, whose in it.agent_keys.items()),
+        "agent_keys holds what is no key, or nobody's [bad_agent_key]\nGive each as ssh-keygen -l prints it, with a "
+        "harness that the portal knows, and after a slash a registered agent: "
+        '"SHA256:…" = "claude-code/okafor-docking".',
     ),
     (
         lambda it: it.records in ("", *FORMS),

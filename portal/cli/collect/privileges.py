@@ -95,6 +95,13 @@ def give_up(to: pwd.struct_passwd | None) -> None:
     _limit()
 
 
+def lend_nothing() -> None:
+    """Keep capabilities that we were lent from a program that we are about to become."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_AMBIENT, _CLEAR_ALL, 0, 0, 0) or libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "Rights cannot be given up")
+
+
 def _limit() -> None:
     os.umask(0o077)
     limits = ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_NOFILE, OPEN_FILES), (resource.RLIMIT_CORE, 0))

@@ -24,13 +24,16 @@ from portal.cli.collect import DEFAULT_CONFIG, in_job
 from portal.cli.collect.config import Config, read
 from portal.cli.collect.privileges import account, give_up, start_helper
 from portal.cli.collect.sending import Poster, Sender
+from portal.cli.collect.source import READ_BYTES
 from portal.cli.collect.spool import Spool
+from portal.cli.collect.ssh_log import SshLog, open_log
 from portal.cli.files import Unusable
 from telemetry.engine.collector import batches
 from telemetry.engine.collector.batches import Batch
 from telemetry.engine.collector.facts import Ending, Fact, Found, Told
 from telemetry.engine.collector.frames import BrokenFrame, Decoder
 from telemetry.engine.collector.helper import is_there, peak_memory
+from telemetry.engine.collector.logins import Logins
 from telemetry.engine.collector.processes import Where
 from telemetry.engine.collector.watch import Watch
 
@@ -38,7 +41,6 @@ MINUTE_S = 60
 GRACE_S = 5.0  # what happened in a minute has arrived by then
 TICK_S = 0.5
 SETTLE_S = 0.8  # at the end: what is on its way arrives
-READ_BYTES = 1 << 18
 LAST_WORDS_S = 5.0
 DRY_RUN_S = 60.0
 GARBAGE_AFTER = 50_000  # facts are many, and make no circles
@@ -61,7 +63,10 @@ def collect(options: argparse.Namespace) -> int:
     job = in_job.find(os.environ) if options.in_job else None
     if job:
         config = in_job.keep_apart(config, job)
-    make_watch = _watch_maker(config, job)
+    form = "" if job else options.records or ("" if options.dry_run else config.records)
+    # A dry run looks for itself unless it is told otherwise: records that it read would be missing where they belong.
+    log = None if job or form else open_log(config, dry_run=options.dry_run)
+    make_watch = _watch_maker(config, job, log.logins if log else None)
     user = account(config.user) if os.geteuid() == 0 else None
     token = "" if options.dry_run else _token(Path(config.token_file))
     kill_file = "" if options.dry_run else config.kill_file
@@ -69,9 +74,7 @@ def collect(options: argparse.Namespace) -> int:
         print(f"{kill_file} is there: nothing is collected.", file=sys.stderr)
         return 0
     client.load()
-    # A dry run looks for itself unless it is told otherwise: records that it read would be missing where they belong.
-    form = options.records or ("" if options.dry_run else config.records)
-    if form and job is None:
+    if form:
         from portal.cli.collect.records import collect_records
 
         return collect_records(config, options, form, user, token, make_watch)
@@ -83,20 +86,23 @@ def collect(options: argparse.Namespace) -> int:
         give_up(user)
         watch = make_watch(time.time(), boot_s())
         if options.dry_run:
-            run = Run(config, watch, lambda batch: print_batch(batch, as_json=options.json), job=job)
+            run = Run(config, watch, lambda batch: print_batch(batch, as_json=options.json), job=job, log=log)
             return run.follow(pipe, options.seconds or DRY_RUN_S)
         with sending(config, token, job) as way:
             run = Run(
-                config, watch, way.put, lost=way.spool.take_lost, clock_ahead=lambda: way.sender.clock_ahead_s, job=job
-            )
+                config, watch, way.put, lost=way.spool.take_lost, clock_ahead=lambda: way.sender.clock_ahead_s, job=job,
+                log=log,
+            )  # fmt: skip
             return run.follow(pipe, options.seconds)
     finally:
         os.close(pipe)  # with that the helper ends
+        if log:
+            log.close()
         with suppress(subprocess.TimeoutExpired):
             helper.wait(LAST_WORDS_S)
 
 
-def _watch_maker(config: Config, job: in_job.Job | None) -> Callable[[float, float], Watch]:
+def _watch_maker(config: Config, job: in_job.Job | None, logins: Logins | None) -> Callable[[float, float], Watch]:
     """Return what makes a watch, given when it began and when the node started; settings are read now, with our rights.
 
     Errors: `Unusable`.
@@ -108,6 +114,7 @@ def _watch_maker(config: Config, job: in_job.Job | None) -> Callable[[float, flo
             began_s=began_s, boot_s=boot_s, ticks_s=os.sysconf("SC_CLK_TCK"), key=os.urandom(32),
             apart_s=config.polling_interval_s, with_people=bool(config.study), harnesses=signatures,
             base=_base(config, job), markers=markers, jobs_alone=config.place == "job" and job is None,
+            logins=logins,
         )  # fmt: skip
 
     return make
@@ -188,12 +195,13 @@ def print_batch(batch: Batch, *, as_json: bool) -> None:
 
 class Run:
     """From facts to batches, a minute at a time. `lost` tells of events in batches that will not arrive, `clock_ahead`
-    how far the node's clock is ahead of the portal's, in seconds."""
+    how far the node's clock is ahead of the portal's, in seconds. `log`: who comes by SSH, where that is read."""
 
     def __init__(
         self, config: Config, watch: Watch, put: Put, *, lost: Callable[[], int] = lambda: 0,
-        clock_ahead: Callable[[], int] = lambda: 0, job: in_job.Job | None = None,
+        clock_ahead: Callable[[], int] = lambda: 0, job: in_job.Job | None = None, log: SshLog | None = None,
     ) -> None:  # fmt: skip
+        self._log = log
         self._watch, self._put, self._lost, self._clock_ahead, self._job = watch, put, lost, clock_ahead, job
         self._sender = batches.Sender(
             config.cluster, config.host or socket.gethostname().partition(".")[0],
@@ -214,6 +222,8 @@ class Run:
         until_s = time.monotonic() + (seconds or float("inf"))
         try:
             status = self._take(pipe, until_s)
+            if self._log:
+                self._feed(self._log.rest())
         except BrokenFrame as error:
             print(f"The helper does not speak our language: {error}", file=sys.stderr, flush=True)
             status = 1
@@ -232,7 +242,8 @@ class Run:
                 if not data:
                     print("The helper ended.", file=sys.stderr, flush=True)
                     return 0 if self._is_stopped else 1
-                if not self._feed(decoder.feed(data)):
+                facts = decoder.feed(data)
+                if not self._feed(self._log.hold(facts) if self._log else facts):
                     return 0
             if (now_s := time.time()) >= self._closed_s + MINUTE_S + GRACE_S:
                 self._close(_minute(now_s - GRACE_S), now_s)

@@ -1,6 +1,5 @@
 """What people do to an agent on its page. Each is a POST, goes through one service, and comes back to the page."""
 
-import hashlib
 from collections.abc import Callable
 
 from django.contrib import messages
@@ -12,15 +11,13 @@ from django.views.decorators.http import require_POST
 
 from policies import services as policy_services
 from portal.core.errors import Invalid
+from portal.dashboard import once
 from portal.dashboard.agents.forms import RenewForm, TokenForm, end_of_day, reason_form, reason_of
 from portal.dashboard.components.words import facility_zone
 from principals import services as principal_services
 from principals.models import Agent, AgentToken
 from principals.services.tokens import IssuedToken
 from principals.web import PageRequest, page
-
-SHOWN = "tokens_shown"  # in a session: digests of the forms that were answered with a token
-SHOWN_KEPT = 20
 
 
 def find_agent(request: PageRequest, name: str) -> Agent:
@@ -99,7 +96,7 @@ def renew(request: PageRequest, name: str) -> HttpResponseBase:
 def make_token(request: PageRequest, name: str) -> HttpResponseBase:
     """Make a token and show it, this once."""
     agent = find_agent(request, name)
-    if is_repeated(request):
+    if once.is_repeated(request):
         return show_no_more(request, agent)
     form = TokenForm(request.POST)
     if not form.is_valid():
@@ -114,16 +111,6 @@ def make_token(request: PageRequest, name: str) -> HttpResponseBase:
     return show_token(request, agent, issued)
 
 
-def is_repeated(request: PageRequest) -> bool:
-    """Say whether this very form was answered with a token: whoever reloads that page sends it again."""
-    return _digest(request) in request.session.get(SHOWN, [])
-
-
-def _digest(request: PageRequest) -> str:
-    # Each drawn form has a csrf token of its own: the same wish from a fresh page is another form.
-    return hashlib.sha256(request.POST.urlencode().encode()).hexdigest()
-
-
 def show_no_more(request: PageRequest, agent: Agent) -> HttpResponseBase:
     """Lead whoever reloads the page of a token to its agent, and say how to get another."""
     messages.info(
@@ -135,7 +122,7 @@ def show_no_more(request: PageRequest, agent: Agent) -> HttpResponseBase:
 
 def show_token(request: PageRequest, agent: Agent, issued: IssuedToken) -> HttpResponse:
     """Render the one page that ever holds the plain token."""
-    request.session[SHOWN] = [*request.session.get(SHOWN, []), _digest(request)][-SHOWN_KEPT:]
+    once.remember(request)
     context = {"agent": agent, "token": issued.plain, "row": issued.row, "base_url": request.build_absolute_uri("/")}
     response = render(request, "agents/token_once.html", context)
     response["Cache-Control"] = "no-store"

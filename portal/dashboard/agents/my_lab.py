@@ -18,9 +18,9 @@ from policies import selectors as policy_selectors
 from policies import services as policy_services
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.dashboard import figures, formats
+from portal.dashboard import figures, formats, once
 from portal.dashboard.activity import lab_activity, studies_of
-from portal.dashboard.agents.actions import find_agent, is_repeated, show_no_more, show_token
+from portal.dashboard.agents.actions import find_agent, show_no_more, show_token
 from portal.dashboard.agents.forms import RegisterForm
 from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
 from portal.dashboard.agents.preview import preview_of
@@ -73,7 +73,7 @@ def my_lab(request: PageRequest) -> HttpResponseBase:
 def register(request: PageRequest, lab: str) -> HttpResponseBase:
     """Register an agent and accept the AUP for it; an agent that is active at once gets its first token, shown once."""
     chosen = get_object_or_404(_labs(request.actor), name=lab)
-    if is_repeated(request):
+    if once.is_repeated(request):
         return show_no_more(request, find_agent(request, request.POST["name"].strip()))
     form = RegisterForm(request.POST, lab=chosen, aup=policy_services.current_aup())
     if not form.is_valid():

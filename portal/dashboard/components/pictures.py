@@ -67,7 +67,10 @@ def share(
         }
         for row in rows
     ]
-    return draw("share", {**locals(), "lines": lines, "at": width(reference), "against": formats.percent(reference)})
+    more = {"lines": lines, "at": width(reference), "against": formats.percent(reference)}
+    # Near an edge of a telephone a label in the middle of its line would stand beyond it.
+    more["anchor"] = "start" if reference < 0.3 else "end" if reference > 0.7 else "middle"
+    return draw("share", locals() | more)
 
 
 @register.simple_block_tag

@@ -86,6 +86,17 @@ CRITERION: dict[str, tuple[str, ...]] = {
     "not_met": (CRITICAL, "Not met"),
     "not_known": (OFF, "Not known"),
 }
+WEBHOOK: dict[str, tuple[str, ...]] = {
+    "on": (GO, "On"),
+    "off": (OFF, "Off"),
+}
+DELIVERY: dict[str, tuple[str, ...]] = {
+    "delivered": (PLAIN, "Delivered"),
+    "open": (WAIT, "Waiting"),
+    "dropped": (OFF, "Dropped"),
+    "failed": (CAUTION, "Failed"),
+    "dead": (CRITICAL, "Dead letter"),
+}
 KILL_SWITCH: dict[str, tuple[str, ...]] = {
     "asked": (CAUTION, "Waits for a second person", "clock"),
     "in_force": (CRITICAL, "In force", "stop"),
@@ -98,6 +109,7 @@ KINDS: dict[str, dict[str, tuple[str, ...]]] = {
     "job": JOB, "agent": AGENT, "severity": SEVERITY, "incident": INCIDENT,
     "ladder": LADDER, "extension": EXTENSION, "source": SOURCE, "report": REPORT,
     "criterion": CRITERION, "kill_switch": KILL_SWITCH,
+    "webhook": WEBHOOK, "delivery": DELIVERY,
 }  # fmt: skip
 DOTS = {"dot": "dot", "diamond": "dot dot--caution", "square": "dot dot--critical"}
 

@@ -1,5 +1,6 @@
 """Login nodes: how collectors do, which sessions are open, who drives what runs there, and which studies run."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.http.response import HttpResponseBase
@@ -15,10 +16,11 @@ from telemetry.engine.activity import ALL, CATEGORY
 from telemetry.figures.attribution import METHODS
 from telemetry.figures.load import LABELS
 from telemetry.models import BaselineStudy
-from telemetry.selectors import Period, ratio
+from telemetry.selectors import MIN_PEOPLE, Period, ratio
 from telemetry.selectors.activity import CATEGORIES
-from telemetry.selectors.login_nodes import LoginNode, PlaceNow, composition, login_nodes, places_now
+from telemetry.selectors.login_nodes import Between, LoginNode, SshNode, composition, login_nodes, ssh_nodes
 from telemetry.selectors.methods import newest_methods
+from telemetry.selectors.places import PlaceLoad, read_places
 
 DAYS: Final = 7
 STUDIES: Final = 20
@@ -43,7 +45,8 @@ def show_login_nodes(request: PageRequest) -> HttpResponseBase:
     context = {
         "nodes": nodes, "kpis": _kpis(nodes), "evidence": _evidence(actor),
         "composition": _categories(composed), "drivers": _drivers(composed),
-        "places": _places(places_now(actor, period)),
+        "places": _places(read_places(actor, period)),
+        "over_ssh": [_over_ssh(node) for node in ssh_nodes(actor, period)],
         "studies": BaselineStudy.objects.visible_to(actor).select_related("cluster").order_by("-starts")[:STUDIES],
         "period": formats.date_range(period.first, period.last), "now": clock.now(),
     }  # fmt: skip
@@ -81,9 +84,23 @@ def _kpis(nodes: list[LoginNode]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _places(found: list[PlaceNow]) -> list[PlaceNow]:
+def _places(found: Mapping[str, PlaceLoad]) -> list[PlaceLoad]:
     """Return the places, where anything is seen at any of them."""
-    return found if any(place.is_watched for place in found) else []
+    return list(found.values()) if any(load.is_watched for load in found.values()) else []
+
+
+def _over_ssh(node: SshNode) -> dict[str, Any]:
+    """Return a node's row; numbers of keys and machines stand for people, and few are not told."""
+    different = {name: _between(getattr(node, name)) for name in ("keys", "clients", "pairs")}
+    return {"node": node, "untold_share": ratio(node.untold, node.connections)} | different
+
+
+def _between(number: Between | None) -> str:
+    if number is None:
+        return "not read"
+    if number.low < MIN_PEOPLE:
+        return f"fewer than {MIN_PEOPLE}" if number.high < MIN_PEOPLE else f"at most {number.high:,}"
+    return f"{number.low:,}" if number.low == number.high else f"{number.low:,} to {number.high:,}"
 
 
 def _drivers(composed: dict[str, dict[str, int]]) -> list[dict[str, Any]]:

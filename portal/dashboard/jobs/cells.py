@@ -13,13 +13,13 @@ from portal.dashboard.components.words import facility_zone
 from portal.dashboard.formats import counted, duration, moment, stopwatch
 from principals.actors import Actor as Principal
 from principals.engine.harnesses import harness_name
-from principals.models import AgentSession
+from principals.models import Agent, AgentSession
 from telemetry import selectors
 from telemetry.engine.reasons import explain_reason
 from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Actor, Job, JobState
 
-# What `JobRow` reads besides the job and its session: one query for a page.
+# What `JobRow` reads besides the job and its agent: one query for a page.
 RELATED = ("cluster", "cluster_user", "lab")
 _RUNS = frozenset({JobState.RUNNING, JobState.COMPLETING, JobState.RESIZING})
 _SHOWN_NODES = 28
@@ -64,8 +64,7 @@ class JobRow:
             return {"name": login, "kind": "human", "url": "", "sub": lab}
         if job.actor != Actor.AGENT:
             return {"name": "not attributed", "kind": "unknown", "url": "", "sub": f"{login} · {lab}"}
-        agent = job.session.agent if job.session else None
-        if agent is not None:
+        if (agent := job.agent) is not None:
             return {"name": agent.name, "kind": "agent", "url": agent.get_absolute_url(), "sub": f"{login} · {lab}"}
         name = harness_name(job.harness) if job.harness else "an agent"
         return {"name": name, "kind": "agent", "url": "", "sub": f"{login} · {lab}"}
@@ -160,13 +159,18 @@ class JobRow:
 def rows_of(jobs: Iterable[Job], actor: Principal) -> list[JobRow]:
     """Return the rows of a page as `actor` may see them, all at one instant."""
     listed, now = list(jobs), clock.now()
-    prefetch_related_objects(listed, seen_sessions(actor))
+    prefetch_related_objects(listed, seen_agents(actor))
     stale = selectors.find_stale(listed)
     return [JobRow(job, now, job.pk in stale) for job in listed]
 
 
+def seen_agents(actor: Principal) -> "Prefetch[str]":
+    """Return what loads the agents of jobs: those that `actor` may see, so that no other lab’s agent is named."""
+    return Prefetch("agent", queryset=Agent.objects.visible_to(actor))
+
+
 def seen_sessions(actor: Principal) -> "Prefetch[str]":
-    """Return what loads the sessions of jobs: those that `actor` may see, so that no other lab’s agent is named."""
+    """Return what loads the sessions of jobs: those that `actor` may see."""
     return Prefetch("session", queryset=AgentSession.objects.visible_to(actor).select_related("agent"))
 
 

@@ -4,12 +4,13 @@ import re
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import prefetch_related_objects
 from django.http import Http404
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 
 from portal.dashboard.formats import duration
-from portal.dashboard.jobs.cells import RELATED, JobRow, rows_of, short_nodes
+from portal.dashboard.jobs.cells import RELATED, JobRow, rows_of, seen_sessions, short_nodes
 from portal.dashboard.shell import url_or_none
 from principals.engine.harnesses import harness_name
 from principals.models import AgentSession, SessionDeclaration
@@ -32,6 +33,7 @@ def job(request: PageRequest, pk: int) -> HttpResponseBase:
     visible = Job.objects.visible_to(request.actor).select_related(*RELATED, "account", "batch")
     found = get_object_or_404(visible, pk=pk)
     row = rows_of([found], request.actor)[0]
+    prefetch_related_objects([found], seen_sessions(request.actor))
     outcome = describe_outcome(found.state, found.exit_code or 0, found.exit_signal or 0)
     context = {
         "job": found, "row": row, "outcome": outcome[:1].upper() + outcome[1:],

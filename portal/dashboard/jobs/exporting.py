@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 
 from portal.core import exports
-from portal.dashboard.jobs.cells import seen_sessions
+from portal.dashboard.jobs.cells import seen_agents
 from principals.web import PageRequest
 from telemetry.engine.transitions import describe_outcome
 from telemetry.models import Job
@@ -28,7 +28,7 @@ CHUNK = 2000
 def export_jobs(request: PageRequest, kind: str, jobs: QuerySet[Job], *, name: str = "jobs") -> StreamingHttpResponse:
     """Stream jobs in the order given. Where there are more than `MOST_COUNTED`, the file's name says that it is cut."""
     rows = jobs.select_related("cluster", "cluster_user", "account", "lab")
-    rows = rows.prefetch_related(seen_sessions(request.actor))
+    rows = rows.prefetch_related(seen_agents(request.actor))
     cut = jobs.order_by()[: MOST_COUNTED + 1].count() > MOST_COUNTED
     return exports.stream(
         request, kind, f"{name}-first-{MOST_COUNTED}" if cut else name, COLUMNS, _records(rows[:MOST_COUNTED])
@@ -38,9 +38,8 @@ def export_jobs(request: PageRequest, kind: str, jobs: QuerySet[Job], *, name: s
 def _records(jobs: QuerySet[Job]) -> Iterator[dict[str, Any]]:
     for job in jobs.iterator(chunk_size=CHUNK):
         record = {name: getattr(job, name) for name in _OWN}
-        agent = job.session.agent if job.session else None
         yield record | {
             "cluster": job.cluster.name, "user": job.cluster_user.login, "lab": job.lab.name,
-            "account": job.account.name if job.account else "", "agent": agent.name if agent else "",
+            "account": job.account.name if job.account else "", "agent": job.agent.name if job.agent else "",
             "outcome": describe_outcome(job.state, job.exit_code or 0, job.exit_signal or 0),
         }  # fmt: skip

@@ -36,6 +36,13 @@ class Command(BaseCommand):
             "--role", choices=LabMembership.Role.values, help="in the lab (the one held there, else member)"
         )
         parser.add_argument("--password", action="store_true", help="ask for a password (or read it from a pipe)")
+        parser.add_argument(
+            "--active", action=BooleanOptionalAction, help="whether they may sign in, and their agents work"
+        )
+        parser.add_argument("--no-second-factor", action="store_true", help="take it away, for whoever lost it")
+        parser.add_argument(
+            "--forget-identities", action="store_true", help="untie them from providers: the next sign-in ties anew"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         password = None
@@ -52,9 +59,27 @@ class Command(BaseCommand):
                 held = user.memberships.filter(lab=lab).values_list("role", flat=True).first()
                 role = options["role"] or held or LabMembership.Role.MEMBER
                 principal_services.add_lab_member(actor=SYSTEM_ACTOR, lab=lab, user=user, role=role)
+            done = self._keys(user, options)
         except DomainError as error:
             raise CommandError(error.words) from error
         self.stdout.write(_summary(user.username, before, _facts(user.username, options["lab"])))
+        for line in done:
+            self.stdout.write(f"  {line}")
+
+    def _keys(self, user: User, options: dict[str, Any]) -> list[str]:
+        """Switch the account on or off, take away what opens it, and say what was done."""
+        done = []
+        if options["active"] is not None:
+            principal_services.set_person_active(actor=SYSTEM_ACTOR, user=user, active=options["active"])
+            on = "The account is on."
+            done.append(on if options["active"] else "The account is off: sessions, sockets and agents’ tokens end.")
+        if options["no_second_factor"]:
+            had = principal_services.remove_second_factor(actor=SYSTEM_ACTOR, user=user)
+            done.append("The second factor is taken away." if had else "There was no second factor.")
+        if options["forget_identities"]:
+            count = principal_services.forget_identities(actor=SYSTEM_ACTOR, user=user)
+            done.append(f"Identities untied: {count}.")
+        return done
 
 
 def _facts(login: str, lab: str | None) -> dict[str, str]:

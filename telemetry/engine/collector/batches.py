@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from telemetry.engine.collector.logins import SshDay
 from telemetry.engine.collector.processes import Place
-from telemetry.engine.collector.sessions import id_of
+from telemetry.engine.collector.sessions import Session, id_of
 from telemetry.engine.collector.watch import Health, Parts
 
 MOST_BYTES: Final = 1 << 20  # of a body, as the portal takes it
@@ -68,7 +69,7 @@ def _lists(parts: Parts, login: Callable[[int], str]) -> dict[str, list[dict[str
                 "id": id_of(each.root), "kind": each.kind, "harness": each.harness, "user": login(each.uid),
                 "start": iso(each.start_s), "last": iso(each.last_s),
                 "end": None if each.end_s is None else iso(each.end_s), **_place(each.where.place),
-                **({"job": each.where.job} if each.where.job else {}),
+                **({"job": each.where.job} if each.where.job else {}), **_evidence(each),
             }
             for each in parts.sessions
         ],
@@ -91,6 +92,19 @@ def _lists(parts: Parts, login: Callable[[int], str]) -> dict[str, list[dict[str
             {"session": id_of(each.root), "submitted": iso(each.submitted_s), "again": iso(each.again_s)}
             for each in parts.loops
         ],
+        **({"ssh": [_ssh(each) for each in parts.ssh]} if parts.ssh else {}),
+    }  # fmt: skip
+
+
+def _evidence(session: Session) -> dict[str, str]:
+    told = {"evidence": session.evidence, "agent": session.agent}
+    return {name: text for name, text in told.items() if text}
+
+
+def _ssh(day: SshDay) -> dict[str, Any]:
+    return {
+        "day": datetime.fromtimestamp(day.day_s, UTC).date().isoformat(), "connections": day.connections,
+        "untold": day.untold, "keys": day.keys, "clients": day.clients, "pairs": day.pairs,
     }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from principals.engine.recognition import Recogniser, Signature, recogniser
 from telemetry.engine.collector.facts import Key, Seen
+from telemetry.engine.collector.logins import Login, Logins
 from telemetry.engine.collector.origins import NO_JOB, NOT_ASKED
 
 Driver: TypeAlias = Literal["agent", "human", "unknown"]
@@ -21,16 +22,24 @@ Place: TypeAlias = Literal["login", "job", "ssh", "agent_host"]
 _NO_JOBS: Final = (NOT_ASKED, NO_JOB)
 _STEP: Final = "slurmstepd"  # under it all of a job is
 _SERVERS: Final = frozenset({_STEP, "sshd", "sshd-session", "sshd-auth"})  # the last two from OpenSSH 9.8 and 10 on
+_MOST_SERVERS: Final = 3  # the listener, the one of a connection, and its copy for whoever came
+SSH_KEY: Final = "ssh_key"
 _SHELLS: Final = frozenset({"bash", "zsh", "fish", "tcsh", "csh", "ksh", "dash", "sh"})
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Whose work a process is. `root`: the harness, or the shell, that it descends from."""
+    """Whose work a process is. `root`: the harness, or the shell, that it descends from.
+
+    `evidence`: what tells an agent's, where that is no program of its own; `agent` the registered one that it names.
+    With a key of SSH, `root` is the first process of all connections that belong together.
+    """
 
     driver: Driver = "unknown"
     root: Key | None = None
     harness: str = ""
+    evidence: str = ""
+    agent: str = ""
 
 
 UNKNOWN: Final = Label()
@@ -39,13 +48,15 @@ UNKNOWN: Final = Label()
 class Where(NamedTuple):
     """Where a process works: by way of what it came to be. `job`: the raw id, 0 where it is in none or not told.
 
-    `root`: over SSH, what its connection began with. `is_server`: it is the SSH server's own.
+    `root`: over SSH, what its connection began with. `is_server`: it is the SSH server's own. `servers`: the server
+    processes that it came by, one of which logged who it is.
     """
 
     place: Place = "login"
     job: int = 0
     root: Key | None = None
     is_server: bool = False
+    servers: tuple[int, ...] = ()
 
 
 LOGIN: Final = Where()
@@ -67,16 +78,16 @@ class Processes:
     that are no more than `slack` apart are one start, told by two clocks; the one that `/proc` tells counts.
 
     `base`: where a process works of which nothing else is known. `markers`: the harnesses of the variables that were
-    looked for, in their order.
+    looked for, in their order. `logins`: who came by SSH, where that is listened to.
     """
 
     def __init__(
         self, harnesses: Sequence[Signature] | None = None, *, slack: int = 0, base: Where = LOGIN,
-        markers: Sequence[str] = (),
+        markers: Sequence[str] = (), logins: Logins | None = None,
     ) -> None:  # fmt: skip
         self._harnesses = recogniser() if harnesses is None else Recogniser(harnesses)
         self._slack, self._base, self._markers = slack, base, markers
-        self._server = base._replace(is_server=True)
+        self._logins = logins
         self._living: dict[int, Process] = {}
 
     def __iter__(self) -> Iterator[Process]:
@@ -102,7 +113,8 @@ class Processes:
         if known is None or not self._is_same(known.key, seen.key):
             known = self.fork(seen.parent, seen.key)
         slug = self._harnesses.recognise(seen.argv, seen.exe)
-        label = self._label(known.label, seen, slug)
+        login = self._login(known.where, seen)
+        label = self._label(self._of_key(login, seen) or known.label, seen, slug)
         made = Process(seen.key, seen.uid, label, self._where(known.where, seen, label, slug))
         self._living[seen.key.pid] = made
         return made
@@ -132,6 +144,18 @@ class Processes:
     def _begin(self, key: Key) -> Process:
         return Process(key, -1, UNKNOWN, self._base)
 
+    def _login(self, where: Where, seen: Seen) -> Login | None:
+        """Return who came by SSH, of what they came for."""
+        is_begin = where.is_server and seen.job == NO_JOB and not _is_server(where, seen)
+        return self._logins.of(where.servers) if self._logins and is_begin else None
+
+    def _of_key(self, login: Login | None, seen: Seen) -> Label | None:
+        """Return whose work a connection is, where its key is an agent's."""
+        if self._logins is None or login is None or login.agent is None:
+            return None
+        root = self._logins.stretch(login, seen.uid, seen.key)
+        return Label("agent", root, login.agent.harness, SSH_KEY, login.agent.agent)
+
     def _label(self, label: Label, seen: Seen, slug: str) -> Label:
         if slug and slug != label.harness:  # a harness that starts itself anew goes on with its session
             return Label("agent", seen.key, slug)
@@ -148,15 +172,23 @@ class Processes:
             return Where("job", job) if where.place != "job" or job not in {0, where.job} else where
         if where.place == "job":
             return where
-        if (seen.uid == 0 or where.is_server) and (name := _program(seen)) in _SERVERS:
-            return Where("job") if name == _STEP else self._server
+        if _is_server(where, seen):
+            if _program(seen) == _STEP:
+                return Where("job")
+            passed = (*where.servers, seen.key.pid) if seen.key.pid not in where.servers else where.servers
+            return self._base._replace(is_server=True, servers=passed[-_MOST_SERVERS:])
         if where.is_server and seen.job != NOT_ASKED:  # what leads a session there is what somebody came for
-            return self._base if seen.tty else Where("ssh", root=seen.key)
+            at_terminal = seen.tty and label.evidence != SSH_KEY
+            return self._base if at_terminal else Where("ssh", root=seen.key, servers=where.servers)
         if where.place != "ssh":
             return where
         is_at_terminal = label.driver == "human" and label.root == seen.key
         is_at_home = bool(slug) and self._base.place == "agent_host"
         return self._base if is_at_terminal or is_at_home else where
+
+
+def _is_server(where: Where, seen: Seen) -> bool:
+    return (seen.uid == 0 or where.is_server) and _program(seen) in _SERVERS
 
 
 def _program(seen: Seen) -> str:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from telemetry.engine.collector.facts import Key
-from telemetry.engine.collector.processes import LOGIN, Process, Where
+from telemetry.engine.collector.processes import LOGIN, SSH_KEY, Process, Where
 
+LINGER_S: Final = 1800.0  # connections of one key from one client are one session while no longer apart
 MOST: Final = 20_000  # at a time; what is begun beyond is counted without a session
 
 
@@ -29,6 +30,13 @@ class Session:
     end_s: float | None = None
     is_news: bool = True
     where: Where = LOGIN
+    evidence: str = ""
+    agent: str = ""
+
+    @property
+    def lingers(self) -> bool:
+        """Say whether it goes on for a while when its processes are gone."""
+        return self.evidence == SSH_KEY
 
 
 class Sessions:
@@ -63,13 +71,16 @@ class Sessions:
         """Take the end of a process, which may be a session's root: of two, where a shell became a harness."""
         for driver in ("agent", "human"):
             session = self._open.get((root, driver))
-            if session is not None and session.end_s is None:
+            if session is not None and session.end_s is None and not session.lingers:
                 session.end_s = session.last_s = max(at_s, session.last_s)
                 session.is_news = True
 
-    def leave(self, living: frozenset[Key]) -> tuple[list[Session], list[Key]]:
+    def leave(self, living: frozenset[Key], now_s: float) -> tuple[list[Session], list[Key]]:
         """Return those that began, did something or ended since the last call, and the roots that are now forgotten:
         they ended, and nothing that they started lives on."""
+        for each in self._open.values():
+            if each.lingers and each.root not in living and each.last_s + LINGER_S <= now_s:
+                each.end_s, each.is_news = each.last_s, True
         news = [each for each in self._open.values() if each.is_news]
         over = [place for place, each in self._open.items() if each.end_s is not None and each.root not in living]
         for place in over:
@@ -83,6 +94,7 @@ class Sessions:
             return None
         kind: Literal["agent", "interactive"] = "agent" if process.label.driver == "agent" else "interactive"
         start_s = min(self._started(root), at_s)
-        made = Session(root, kind, process.label.harness, process.uid, start_s, at_s, where=process.where)
+        made = Session(root, kind, process.label.harness, process.uid, start_s, at_s, where=process.where,
+                       evidence=process.label.evidence, agent=process.label.agent)  # fmt: skip
         self._open[root, process.label.driver] = made
         return made

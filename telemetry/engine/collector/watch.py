@@ -12,6 +12,7 @@ from principals.engine.recognition import Signature
 from telemetry.engine.activity import ALL, CONNECTION, measures_of
 from telemetry.engine.collector.experiments import ExperimentLoop, Experiments
 from telemetry.engine.collector.facts import Executed, Exited, Fact, Forked, Found, Key, Seen, Sighting, Snapshot, Told
+from telemetry.engine.collector.logins import Logins, SshDay
 from telemetry.engine.collector.minutes import Minute, Minutes
 from telemetry.engine.collector.polling import Polling, PollingLoop
 from telemetry.engine.collector.processes import LOGIN, UNKNOWN, Process, Processes, Where
@@ -64,6 +65,7 @@ class Parts:
     submissions: Sequence[Submission] = ()
     polling: Sequence[PollingLoop] = ()
     loops: Sequence[ExperimentLoop] = ()
+    ssh: Sequence[SshDay] = ()
 
 
 class Watch:
@@ -72,16 +74,17 @@ class Watch:
     `with_people`: a study of people is on. `apart_s`: what the site asks for between two queries of the scheduler.
     `key`: makes digests this node's own. `boot_s`, `ticks_s`: when the node started, and the unit of starts.
     `base`, `markers`: as `Processes` has them. `jobs_alone`: of what belongs to no session nothing is counted that is
-    in no job and did not come by SSH: on a compute node that is the node's own.
+    in no job and did not come by SSH: on a compute node that is the node's own. `logins`: who came by SSH, where that
+    is listened to.
     """
 
     def __init__(
         self, *, began_s: float, boot_s: float, ticks_s: int, key: bytes, apart_s: float, with_people: bool = False,
         harnesses: Sequence[Signature] | None = None, base: Where = LOGIN, markers: Sequence[str] = (),
-        jobs_alone: bool = False,
+        jobs_alone: bool = False, logins: Logins | None = None,
     ) -> None:  # fmt: skip
-        self._processes, self._base = Processes(harnesses, slack=SLACK_TICKS, base=base, markers=markers), base
-        self._jobs_alone = jobs_alone
+        self._processes = Processes(harnesses, slack=SLACK_TICKS, base=base, markers=markers, logins=logins)
+        self._base, self._jobs_alone, self._logins = base, jobs_alone, logins
         self._sessions = Sessions(with_people=with_people, started=lambda root: boot_s + root.start / ticks_s)
         self._minutes = Minutes()
         self._polling, self._experiments = Polling(apart_s=apart_s, key=key), Experiments()
@@ -109,14 +112,17 @@ class Watch:
         """Return what there is of the minutes that began before a time, and the loops that are over by now: with
         infinity all of them. Nothing of it is returned again."""
         living = frozenset(each.label.root for each in self._processes if each.label.root)
-        news, over = self._sessions.leave(living)
+        news, over = self._sessions.leave(living, now_s)
         for root in over:
             self._experiments.forget(root)
+            if self._logins:
+                self._logins.forget(root)
         # One that was heard of late happened, for the portal, when its batch begins.
         due = [each._replace(at_s=max(each.at_s, self._from_s)) for each in self._submissions if each.at_s < upto_s]
         parts = Parts(
             self._from_s, max(upto_s, self._from_s), self._health(), news, self._minutes.close(upto_s),
             due, self._polling.settle(now_s), self._loops,
+            list(self._logins.days(upto_s)) if self._logins else (),
         )  # fmt: skip
         self._submissions = [each for each in self._submissions if each.at_s >= upto_s]
         self._from_s, self._loops = parts.to_s, []
@@ -142,11 +148,15 @@ class Watch:
 
     def _exit(self, fact: Exited) -> None:
         self._running.pop(fact.pid, None)
+        if self._logins:
+            self._logins.end(fact.pid, fact.at_ns / 1e9)
         self._end(self._processes.exit(fact.pid), fact.at_ns)
 
     def _look(self, fact: Snapshot) -> None:
         for old in self._processes.snapshot(each.seen() for each in fact.sightings[:MOST_PROCESSES]):
             self._end(old, fact.at_ns)
+            if self._logins:
+                self._logins.end(old.key.pid, fact.at_ns / 1e9)
         for process in self._processes:
             if process.label.root == process.key:
                 self._sessions.begin(process, fact.at_ns / 1e9)
@@ -175,11 +185,19 @@ class Watch:
             self._end(known, fact.at_ns)
         self._missed += not seen.argv
         if process.where.root == process.key and (known is None or known.where is not process.where):
-            self._count(process, at_s, (CONNECTION,))
-        if process.label.root == process.key:  # what a session begins with is no command of it
+            self._connect(process, seen, at_s)
+        # What a session begins with is no command of it, unless that is all that is known of it.
+        if process.label.root == process.key and not process.label.evidence:
             self._sessions.note(process, at_s)
         elif not self._is_running(fact.sighting):
             self._command(process, seen, _command_of(fact.sighting, seen), at_s)
+
+    def _connect(self, process: Process, seen: Seen, at_s: float) -> None:
+        """Take what somebody came for by SSH."""
+        if not seen.tty:
+            self._count(process, at_s, (CONNECTION,))
+        if self._logins and process.label.driver == "unknown":
+            self._logins.count(process.where.servers, at_s)
 
     def _is_running(self, sighting: Sighting) -> bool:
         """Say whether a process was seen before with what it runs: it was looked at only when it ran the next program

@@ -92,6 +92,7 @@ class Judgement:
             login=session.user, host=batch.host, kind=session.kind, harness=session.harness, started=session.start,
             ended=session.end, source=SOURCE, process=batch.process_of(session.id), last_seen=session.last,
             place=session.place, raw_job_id=session.job,
+            evidence=session.evidence, agent_name=session.agent,
         )  # fmt: skip
 
     def know(self, session: SessionPart, outcome: SessionOutcome) -> None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, timedelta
+from datetime import UTC, date, timedelta
 from typing import Any, Final, TypeVar
 
 from django.db import transaction
@@ -14,7 +14,7 @@ from principals.actors import Actor
 from principals.models import Cluster
 from telemetry import permissions
 from telemetry.engine import activity_batches as parts
-from telemetry.engine.activity_batches import Batch, MinutePart
+from telemetry.engine.activity_batches import Batch, MinutePart, SshPart
 from telemetry.engine.attribution import CLOCK_SLACK_S, OBSERVED_S
 from telemetry.models import CollectorReport, DataGeneration, IngestBatch
 from telemetry.services import sessions as session_services
@@ -51,6 +51,7 @@ def record_activity(*, actor: Actor, cluster: Cluster, batch: Batch) -> Recorded
     with transaction.atomic():
         cluster.lock()
         jobs += _take_acts(judged)
+        _take_ssh(judged)
         jobs += silence.end_gone(cluster, batch)
         if jobs:
             DataGeneration.objects.start(cluster)
@@ -99,6 +100,19 @@ def _take_minutes(judged: Judgement) -> int:
             days.mark_days(judged.cluster, touched)
         changed += number
     return changed
+
+
+def _take_ssh(judged: Judgement) -> None:
+    """Store the sums of connections by SSH, in the caller's transaction; of two of a day the second is refused."""
+    seen = set[date]()
+
+    def find_fault(part: SshPart) -> str:
+        if fault := parts.find_ssh_fault(part, judged.batch, judged.now) or ("ssh_twice" if part.day in seen else ""):
+            return fault
+        seen.add(part.day)
+        return ""
+
+    storing.store_ssh(judged, judged.sift("ssh", judged.batch.ssh, find_fault))
 
 
 def _slices(taken: Sequence[P], size: int) -> Iterator[Sequence[P]]:

@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime
 from typing import Final, TypeAlias
 
 from portal.core import clock
-from telemetry.engine.activity_batches import LoopPart, MinutePart, PollingPart, SubmissionPart
-from telemetry.models import ActivityMinute, ActivitySubmission, ExperimentLoop, PollingLoop
+from telemetry.engine.activity_batches import LoopPart, MinutePart, PollingPart, SshPart, SubmissionPart
+from telemetry.models import ActivityMinute, ActivitySubmission, ExperimentLoop, PollingLoop, SshDay
 from telemetry.services.activity.judging import Judgement
 
 Touched: TypeAlias = set[tuple[date, int | None]]
@@ -109,6 +109,23 @@ def store_loops(judged: Judgement, polling: Sequence[PollingPart], loops: Sequen
     ]
     PollingLoop.objects.bulk_create(queries, ignore_conflicts=True, batch_size=_READ)
     ExperimentLoop.objects.bulk_create(experiments, ignore_conflicts=True, batch_size=_READ)
+
+
+def store_ssh(judged: Judgement, days: Sequence[SshPart]) -> None:
+    """Store what a start of a collector counted of days, in the caller's transaction, with the cluster locked.
+
+    Its sums only grow: what was told before and arrives later changes nothing.
+    """
+    batch, names = judged.batch, SshPart._fields[1:]
+    for part in days:
+        told = part._asdict()
+        row, is_new = SshDay.objects.get_or_create(
+            cluster=judged.cluster, host=batch.host, run=batch.run, day=told.pop("day"), defaults=told
+        )
+        if not is_new and row.connections < part.connections:
+            for name in names:
+                setattr(row, name, told[name])
+            row.save(update_fields=names)
 
 
 def as_of(moment: datetime) -> datetime:

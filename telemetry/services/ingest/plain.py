@@ -37,7 +37,7 @@ _COUNTS: Final = ("nodes", "cpus", "gpus", "restarts", "exit_code", "exit_signal
 _KEY: Final = ("raw_job_id", "submit_s")
 _SCHEMA: Final = {
     "actor": pl.String, "actor_method": pl.String, "actor_confidence": pl.Float64, "harness": pl.String,
-    "session_id": pl.Int64, "campaign": pl.String,
+    "session_id": pl.Int64, "agent_id": pl.Int64, "campaign": pl.String,
 }  # fmt: skip
 # As the columns of the table are named, where that differs from the record, and what they may hold.
 _RENAMED: Final = {
@@ -178,6 +178,7 @@ def _with_labels(found: pl.DataFrame, jobs: pl.DataFrame, columns: Columns) -> p
     told = {
         "actor": pl.lit("agent"), "actor_method": method, "actor_confidence": method.replace_strict(CONFIDENCE),
         "harness": pl.col("label"), "session_id": pl.when(same).then("session_id"),
+        "agent_id": pl.when(same).then("agent_id"),
         "campaign": pl.when(same).then("campaign").otherwise(pl.lit("")),
     }  # fmt: skip
     is_labelled = pl.col("label") != ""
@@ -207,7 +208,7 @@ def _with_receipts(
 
 
 def _flat(found: Attribution) -> tuple[Any, ...]:
-    return found.actor, found.method, found.confidence, found.harness, found.session_id
+    return found.actor, found.method, found.confidence, found.harness, found.session_id, found.agent_id
 
 
 _NOBODY: Final = {

@@ -34,8 +34,8 @@ VALUES: Final = (
     "job_id", "array_job_id", "array_tasks", "cluster_user_id", "account_id", "lab_id", "partition", "qos", "state",
     "reason", "eligible", "start", "end", "usage_end", "elapsed_s", "timelimit_s", "nodes", "cpus", "gpus",
     "mem_bytes", "exit_code", "exit_signal", "cancelled_by_uid", "restarts", "job_name", "node_list", "submit_line",
-    "work_dir", "campaign", "extra", "actor", "actor_method", "actor_confidence", "harness", "session_id", "digest",
-    "changed", "batch_id",
+    "work_dir", "campaign", "extra", "actor", "actor_method", "actor_confidence", "harness", "session_id", "agent_id",
+    "digest", "changed", "batch_id",
 )  # fmt: skip
 
 
@@ -231,7 +231,7 @@ def make_row(
         record.mem_bytes, record.exit_code if ended else None, record.exit_signal if ended else None,
         record.cancelled_by_uid, record.restarts, record.job_name, record.node_list, record.submit_line,
         record.work_dir, campaign, _extra(record), found.actor, found.method, found.confidence, found.harness,
-        found.session_id, digest, changed_s, batch_id,
+        found.session_id, found.agent_id, digest, changed_s, batch_id,
     )  # fmt: skip
 
 

@@ -38,9 +38,9 @@ def test_new_receipts_are_receipts_and_no_rule_takes_them_for_a_secret() -> None
             assert redact(f"sbatch --comment={name} job.sh", key=b"k" * 32).findings == ()
 
 
-ADAS = Receipt(1, "codex", frozenset({"ada", "ada2"}), 100, 200)
-BOBS = Receipt(2, "aider", frozenset({"bob"}), 100, 200)
-OBSERVED = UNKNOWN._replace(actor="agent", harness="codex", session_id=7, method="observed", evidence=(7,))
+ADAS = Receipt(1, "codex", frozenset({"ada", "ada2"}), 100, 200, 31)
+BOBS = Receipt(2, "aider", frozenset({"bob"}), 100, 200, 32)
+OBSERVED = UNKNOWN._replace(actor="agent", harness="codex", session_id=7, method="observed", evidence=(7,), agent_id=30)
 
 
 def judge(*given: Receipt, user: str = "ada", submit_s: int = 150, found: attribution.Attribution = UNKNOWN):
@@ -50,6 +50,7 @@ def judge(*given: Receipt, user: str = "ada", submit_s: int = 150, found: attrib
 def test_a_receipt_is_the_best_evidence_and_keeps_the_session_of_its_harness() -> None:
     told = judge(ADAS, found=OBSERVED)
     assert (told.actor, told.harness, told.method, told.session_id) == ("agent", "codex", "receipt", 7)
+    assert told.agent_id == 31, "the one that asked for it, not the session's"
     assert told.confidence == max(attribution.CONFIDENCE.values())
     assert judge(ADAS, user="ada2").method == "receipt"
 
@@ -79,7 +80,7 @@ def test_somebody_elses_is_no_evidence_and_is_counted() -> None:
     assert judge(BOBS)[:2] == ("unknown", "")
     assert judge(BOBS).method in attribution.UNATTRIBUTED
     told = judge(BOBS, found=OBSERVED)
-    assert (told.actor, told.session_id, told.method) == ("agent", 7, "receipt_foreign")
+    assert (told.actor, told.session_id, told.method, told.agent_id) == ("agent", 7, "receipt_foreign", 30)
     assert judge(BOBS, submit_s=900).method == "receipt_foreign_alone", "also when it is over"
     assert judge(BOBS, ADAS).method == "receipt", "beside an own one it does no harm"
 

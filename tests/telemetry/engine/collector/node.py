@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from telemetry.engine.collector.facts import Executed, Exited, Fact, Forked, Key, Sighting, Snapshot, Told
+from telemetry.engine.collector.logins import Logins
 from telemetry.engine.collector.processes import LOGIN, Where
 from telemetry.engine.collector.watch import Parts, Watch
 
@@ -16,14 +17,15 @@ class Node:
 
     def __init__(
         self, *, study: bool = False, apart_s: float = 30, base: Where = LOGIN, markers: Sequence[str] = (),
-        jobs_alone: bool = False,
+        jobs_alone: bool = False, logins: Logins | None = None,
     ) -> None:  # fmt: skip
         self.now_s, self.next_pid = 100.0, 1000
         self.facts: list[Fact] = []
+        self.logins = logins or Logins(key=b"node")
         self.starts: dict[int, int] = {}
         self.watch = Watch(
             began_s=BOOT_S + 100, boot_s=BOOT_S, ticks_s=TICKS_S, key=b"node", apart_s=apart_s, with_people=study,
-            base=base, markers=markers, jobs_alone=jobs_alone,
+            base=base, markers=markers, jobs_alone=jobs_alone, logins=logins,
         )  # fmt: skip
 
     @property

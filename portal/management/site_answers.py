@@ -1,0 +1,105 @@
+"""What a site answers at its first start, and the settings that follow."""
+
+import secrets
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from environ import Env
+
+from portal.core import sign_in
+from portal.core.errors import Invalid
+
+SIGN_IN = ("password", "openid", "front")
+_DATABASES = ("postgres://", "postgresql://")
+_BROKERS = ("redis://", "rediss://")
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One text an answer; empty where there is none."""
+
+    url: str
+    facility: str
+    data: str
+    database: str
+    broker: str
+    sign_in: str
+    oidc_issuer: str
+    oidc_client_id: str
+    oidc_secret_file: str
+    login_claim: str
+    front_header: str
+    front_from: str
+    staff: str
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return [field.name for field in fields(cls)]
+
+
+def environment_of(answers: Answers) -> dict[str, str]:
+    """Return the settings, secrets made. Errors: `Invalid`, in one sentence with what would do."""
+    values = _of_site(answers) | _of_services(answers) | _of_sign_in(answers)
+    env = Env()
+    env.ENVIRON = values
+    for what, remedy in sign_in.read(env, facility=answers.facility).faults:
+        raise Invalid(what, code="sign_in_half_set", remedy=remedy)
+    return values
+
+
+def _of_site(answers: Answers) -> dict[str, str]:
+    parts = urlsplit(answers.url)
+    _require(parts.scheme in {"http", "https"} and parts.hostname, "The address is none.", "Say https://host.")
+    _require(answers.staff, "No staff account is named.", "Name the first with --staff.")
+    _require(answers.sign_in in SIGN_IN, "That is no way to sign in.", f"Say {', '.join(SIGN_IN)}.")
+    host = str(parts.hostname)
+    by_proxy = parts.scheme == "https" or answers.sign_in == "front"
+    values = {
+        "GATEHOUSE_PROFILE": "services" if answers.database else "embedded",
+        "GATEHOUSE_URL": answers.url.rstrip("/"),
+        "GATEHOUSE_FACILITY": answers.facility,
+        "GATEHOUSE_DATA": str(Path(answers.data).resolve()),
+        "ALLOWED_HOSTS": ",".join(dict.fromkeys([host, "localhost", "127.0.0.1"])),
+        "DEMO": "0",
+    }
+    return values | ({"GATEHOUSE_PROXY_COUNT": "1"} if by_proxy else {})
+
+
+def _of_services(answers: Answers) -> dict[str, str]:
+    if not answers.database:
+        _require(not answers.broker, "A broker is named without PostgreSQL.", "Give --database too, or no --broker.")
+        return {}  # secrets are made in the data folder, at the first start
+    _require(answers.database.startswith(_DATABASES), "The database is no postgres:// address.", "Say postgres://….")
+    _require(answers.broker.startswith(_BROKERS), "PostgreSQL needs a broker beside it.", "Say --broker redis://….")
+    return {
+        "DATABASE_URL": answers.database,
+        "REDIS_URL": answers.broker,
+        "SECRET_KEY": secrets.token_urlsafe(48),
+        "TOKEN_PEPPERS": f"1:{secrets.token_urlsafe(48)}",
+    }
+
+
+def _of_sign_in(answers: Answers) -> dict[str, str]:
+    if answers.sign_in == "front":
+        return {"GATEHOUSE_REMOTE_USER_HEADER": answers.front_header, "GATEHOUSE_REMOTE_USER_FROM": answers.front_from}
+    if answers.sign_in == "password":
+        return {}
+    secret = Path(answers.oidc_secret_file)
+    _require(
+        answers.oidc_secret_file and secret.is_file(),
+        "The file with the client secret is not there.",
+        "Put the secret into a file of mode 0600 and name it with --oidc-secret-file.",
+    )
+    claim = {"GATEHOUSE_LOGIN_CLAIM": answers.login_claim} if answers.login_claim else {}
+    return {
+        "GATEHOUSE_OIDC_ISSUER": answers.oidc_issuer,
+        "GATEHOUSE_OIDC_CLIENT_ID": answers.oidc_client_id,
+        "GATEHOUSE_OIDC_CLIENT_SECRET": secret.read_text(encoding="utf-8").strip(),
+    } | claim
+
+
+def _require(holds: Any, what: str, remedy: str) -> None:
+    if not holds:
+        raise Invalid(what, code="answer_invalid", remedy=remedy)
