@@ -297,6 +297,12 @@ OTLP: str = env.str("GATEHOUSE_OTLP", default="off")
 if OTLP not in {"off", "ask", "on"}:
     raise ValueError(f"GATEHOUSE_OTLP is {OTLP!r}; it must be 'off', 'ask' or 'on'.")
 
+# --- commands of Slurm that are run once for many (`gatehouse squeue`) -------------------------------------
+# Names of clusters whose squeue and sacct this host may run for whoever waits for the same answer.
+SHARED_CALLS: list[str] = env.list("GATEHOUSE_SHARED_CALLS", default=[])
+# Releases of Slurm whose squeue is printed from what the reader saw: those on which both were compared.
+PRINTED_RELEASES: list[str] = env.list("GATEHOUSE_PRINTED_RELEASES", default=["22.05"])
+
 # --- webhooks: where they may go; empty: nowhere ------------------------------------------------------------
 WEBHOOK_HOSTS: tuple[webhook_hosts.Allowed, ...] = webhook_hosts.read_allowed(
     env.list("GATEHOUSE_WEBHOOK_HOSTS", default=[])

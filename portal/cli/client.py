@@ -75,12 +75,12 @@ def _checked(text: str, place: str) -> str:
     return text
 
 
-def get(path: str) -> dict[str, Any]:
+def get(path: str, *, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
     """GET an address below /api/v1 and return its JSON.
 
     Errors: `PortalRefused` with the problem the portal gave, `PortalUnreachable` where it gave none.
     """
-    with asking(path) as response:
+    with asking(path, timeout_s=timeout_s) as response:
         return _object(response)
 
 
@@ -146,7 +146,9 @@ class Answer(NamedTuple):
     date_s: float | None = None
 
 
-def post(url: str, path: str, *, token: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+def post(
+    url: str, path: str, *, token: str, body: bytes, headers: Mapping[str, str], timeout_s: float = TIMEOUT_S
+) -> Answer:  # fmt: skip
     """POST JSON to an address below /api/v1 of a portal, and return what it answers, also where it refuses.
 
     Errors: `PortalUnreachable` where nothing answers, or what is no answer of HTTP. `url` is http or https.
@@ -154,15 +156,16 @@ def post(url: str, path: str, *, token: str, body: bytes, headers: Mapping[str, 
     from urllib.request import Request
 
     own = {"Authorization": f"Bearer {token}", "User-Agent": "gatehouse", "Content-Type": "application/json"}
-    return _answer_to(url, Request(f"{url}/api/v1{path}", body, {**own, **headers}, method="POST"))  # noqa: S310 - see above
+    request = Request(f"{url}/api/v1{path}", body, {**own, **headers}, method="POST")  # noqa: S310 - see above
+    return _answer_to(url, request, timeout_s)
 
 
-def _answer_to(url: str, request: "Request") -> Answer:
+def _answer_to(url: str, request: "Request", timeout_s: float = TIMEOUT_S) -> Answer:
     from http.client import HTTPException
     from urllib.error import HTTPError
 
     try:
-        with _opener().open(request, timeout=TIMEOUT_S) as response:
+        with _opener().open(request, timeout=timeout_s) as response:
             return Answer(response.status, _object(response), None, _date_of(response.headers.get("Date")))
     except HTTPError as error:
         with error:

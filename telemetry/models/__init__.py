@@ -25,6 +25,7 @@ from telemetry.models.ingest import (
 )
 from telemetry.models.inventory import InventoryReading, Node, Partition, Qos
 from telemetry.models.jobs import Actor, Job, JobState, PendingAttribution
+from telemetry.models.queue_sheets import QueueSheet, ShimUse
 from telemetry.models.receipts import JobReceipt
 from telemetry.models.rollups import (
     DataGeneration,
@@ -68,6 +69,7 @@ __all__ = [
     "PollingLoop",
     "Qos",
     "QuarantinedRow",
+    "QueueSheet",
     "RollupDay",
     "RollupDirty",
     "RollupGpu",
@@ -76,6 +78,7 @@ __all__ = [
     "RollupHour",
     "RollupUser",
     "SchedulerCalls",
+    "ShimUse",
     "SlurmReader",
     "SshDay",
 ]

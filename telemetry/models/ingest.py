@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from portal.core import clock
 from portal.core.actors import ActorRef
+from portal.core.fields import EpochField
 from principals.actors import Actor
 from principals.models import Cluster, ClusterUser
 
@@ -179,6 +180,7 @@ class SlurmReader(models.Model):
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="reader")
     looked = models.DateTimeField(null=True, blank=True)  # at the queue, last
+    shown = EpochField(null=True, blank=True)  # when squeue was asked for what `QueueSheet` holds
     swept_until = models.DateTimeField(null=True, blank=True)  # accounting is read up to here
     deep_swept = models.DateTimeField(null=True, blank=True)  # two days back, last
     unsettled = models.PositiveIntegerField(default=0)  # jobs of which accounting does not know yet what the queue says

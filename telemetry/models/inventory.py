@@ -43,6 +43,7 @@ class Partition(models.Model):
     denied_qos = models.JSONField(default=list, blank=True)
     qos = models.CharField(max_length=128, default="", blank=True)
     preempt_mode = models.CharField(max_length=64, default="", blank=True)
+    is_hidden = models.BooleanField(null=True)  # from some or all, where squeue is not asked for all; null: not told
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="telemetry_partition_name")]

@@ -6,7 +6,7 @@ from datetime import date
 
 from django.db.models import F, Q, Sum
 
-from telemetry.models import Actor, RollupDay, SchedulerCalls
+from telemetry.models import Actor, RollupDay, SchedulerCalls, ShimUse
 from telemetry.selectors.loads import Loads
 from telemetry.selectors.scope import Definition, Scope
 
@@ -51,6 +51,34 @@ def busiest_callers(*, first: date, last: date, limit: int = 10) -> list[Caller]
         Caller(
             row["name"], row["login"], row["all_calls"], row["all_busy_us"],
             *submitted.get(row["cluster_user_id"], (0, False)),
+        )
+        for row in found
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ShimUses:
+    """How often a command of agents was answered in one way; `reason` is why it was left to Slurm's own."""
+
+    cluster: str
+    program: str
+    outcome: str
+    reason: str
+    times: int
+
+
+def shim_uses(*, first: date, last: date) -> list[ShimUses]:
+    """Return how `gatehouse squeue` and `sacct` were answered on some UTC days, both inclusive, most often first."""
+    found = (
+        ShimUse.objects.filter(day__gte=first, day__lte=last)
+        .values("program", "outcome", "reason", name=F("cluster__name"))
+        .annotate(all_times=Sum("times"))
+        .order_by("-all_times", "name", "program", "outcome", "reason")
+    )
+    return [
+        ShimUses(
+            row["name"], row["program"], ShimUse.Outcome(row["outcome"]).label, row["reason"].replace("_", " "),
+            row["all_times"],
         )
         for row in found
     ]  # fmt: skip

@@ -52,6 +52,8 @@ from telemetry.services.retention import prune
 from telemetry.services.rollups import catch_up, mark_dirty, refresh
 from telemetry.services.scheduler_calls import add_calls
 from telemetry.services.sessions import Declared, SessionOutcome, declare_sessions
+from telemetry.services.shims import answer_shared
+from telemetry.services.shims import note_use as note_shim_use
 from telemetry.services.sources import expect_source, note_source
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "Taken",
     "accept_upload",
     "add_calls",
+    "answer_shared",
     "build_missing",
     "can_retry",
     "catch_up",
@@ -94,6 +97,7 @@ __all__ = [
     "match_gpu_utilisation",
     "note_adopted",
     "note_receipt",
+    "note_shim_use",
     "note_source",
     "prune",
     "record_activity",

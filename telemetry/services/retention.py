@@ -25,6 +25,7 @@ from telemetry.models import (
     JobGpu,
     PollingLoop,
     QuarantinedRow,
+    ShimUse,
     SshDay,
 )
 from telemetry.services.activity.days import oldest_day_kept
@@ -60,6 +61,7 @@ def prune() -> dict[str, int]:
         "gpu_readings": _delete(JobGpu.objects.filter(job__isnull=True, received__lt=now - GPU_WAITS)),
         "gaps": _delete(IngestGap.objects.filter(until__lt=now - GAPS_KEPT)),
         "hook_reports": _delete(HookReport.objects.filter(received__lt=now - HOOKS_KEPT), _MANY),
+        "shim_uses": _delete(ShimUse.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
         "clusters": withdraw_mistyped(),
     } | _prune_activity(now)
 

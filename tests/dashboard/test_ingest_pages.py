@@ -20,6 +20,7 @@ from telemetry.models import (
     InventoryReading,
     QuarantinedRow,
     SchedulerCalls,
+    ShimUse,
     SlurmReader,
 )
 from telemetry.selectors.sources import SourceState, state_of
@@ -256,3 +257,11 @@ def test_the_service_refuses_what_no_form_would_send(cast: Cast, source: IngestS
     assert caught.value.code == "interval_out_of_range"
     with pytest.raises(NotAllowed):
         expect_source(actor=actor_for_user(cast.pi), source=source, every_s=60)
+
+
+def test_it_shows_how_often_agents_asked_the_portal_instead_of_slurm(cast: Cast) -> None:
+    given = {"cluster": cast.cluster, "day": clock.now().date(), "program": "squeue"}
+    ShimUse.objects.create(**given, outcome="printed", times=4711)
+    ShimUse.objects.create(**given, outcome="passed", reason="all_users", times=12)
+    text = sign_in(cast.staff).get("/ingest/").content.decode()
+    assert "Asked of the portal instead" in text and "4,711" in text and "all users" in text

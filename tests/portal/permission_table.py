@@ -231,6 +231,15 @@ OPERATIONS: list[Row] = [
     Row("POST", "/api/v1/jobs/receipts", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
     Row("GET", "/api/v1/jobs/standing?ids=1", 403, {"none": 401, "agent": 200, "foreign_agent": 200}),
     Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
+    # Whose queue is not kept is told so: tests/telemetry/test_slurm_api.py keeps one.
+    Row("GET", "/api/v1/slurm/squeue", 409, {"none": 401, "service": 403}),
+    Row(
+        "POST",
+        "/api/v1/slurm/shared-calls",
+        409,
+        {"none": 401, "service": 403},
+        {"program": "squeue", "login": "colleague"},
+    ),
     Row("GET", "/api/v1/lessons?text=oom", 200, {"none": 401, "service": 403}),
     Row("POST", "/api/v1/lessons/look-up", 200, {"none": 401, "service": 403}, {"text": "oom"}),
     Row(

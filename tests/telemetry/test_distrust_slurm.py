@@ -48,7 +48,7 @@ def fake(tmp_path: Path) -> Fake:
             script = tmp_path / name
             script.write_text(f"#!/bin/sh\n{body}\n")
             script.chmod(0o755)
-        return Commands(environment={"PATH": f"{tmp_path}:/usr/bin:/bin"}, timeout_s=20)
+        return Commands(environment={"PATH": f"{tmp_path}:/usr/bin:/bin"}, timeout_s=20, can_print=False)
 
     return make
 

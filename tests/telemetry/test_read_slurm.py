@@ -39,10 +39,16 @@ def commands(tmp_path: Path) -> Commands:
         script = tmp_path / name
         script.write_text(f'#!/bin/sh\necho "{name} $*" >> {tmp_path}/asked\nexec cat {tmp_path}/{file}\n')
         script.chmod(0o755)
+    # An old squeue, which does not know every field that is printed again.
+    unknown = 'echo "squeue: error: Invalid job format specification: qos" >&2'
+    squeue = (
+        (tmp_path / "squeue").read_text().replace("exec", f'case "$*" in *states=all*) {unknown}; exit 0;; esac\nexec')
+    )
+    (tmp_path / "squeue").write_text(squeue)
     (tmp_path / "config").write_text(CONFIG)
     (tmp_path / "queue").write_text("")
     (tmp_path / "accounting").write_bytes(text())
-    return Commands(environment={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    return Commands(environment={"PATH": f"{tmp_path}:/usr/bin:/bin"}, can_print=False)
 
 
 def asked(folder: Path) -> list[str]:
@@ -68,6 +74,18 @@ def test_it_asks_accounting_about_what_changed_until_that_knows(
     (tmp_path / "accounting").write_bytes(text(job_row(7)))
     assert (reader.look(), reader.look()) == (1, 0)
     assert (Job.objects.get().state, SlurmReader.objects.get().unsettled) == ("COMPLETED", 0)
+
+
+def test_a_squeue_that_does_not_know_a_field_is_asked_as_before(
+    cluster: Cluster, commands: Commands, tmp_path: Path
+) -> None:
+    commands.can_print = True
+    reader = Reader(actor=SYSTEM_ACTOR, cluster=cluster, source=commands)
+    (tmp_path / "queue").write_text("7|RUNNING|0|\n")
+    assert (reader.look(), commands.texts, commands.can_print) == (1, None, False)
+    assert SlurmReader.objects.get().calls == 3  # squeue twice, accounting
+    reader.look()
+    assert SlurmReader.objects.get().calls == 3 + 2
 
 
 def test_what_accounting_never_knows_is_not_asked_for_ever(

@@ -99,6 +99,7 @@ def _show(
         form = ExpectForm()
     context = {
         "sources": sources.sources(with_past=True), "readers": sources.readers(), "callers": _callers(),
+        "shim_uses": _shim_uses(),
         "inventory": sources.inventory(), "tellers": hooks.tellers(), "missed": hooks.missed_ends(),
         "page": shown, "reasons": reasons,
         "reason": request.GET.get("reason", ""), "rows": rows[:ROWS], "rows_total": rows.count(),
@@ -117,6 +118,12 @@ def _callers() -> list[scheduler.Caller]:
     """Return who asked the scheduler most, today and yesterday (UTC)."""
     today = clock.now().astimezone(UTC).date()
     return scheduler.busiest_callers(first=today - timedelta(days=1), last=today)
+
+
+def _shim_uses() -> list[scheduler.ShimUses]:
+    """Return what became of questions that agents asked the portal instead, today and yesterday (UTC)."""
+    today = clock.now().astimezone(UTC).date()
+    return scheduler.shim_uses(first=today - timedelta(days=1), last=today)
 
 
 def _behind() -> dict[str, Any]:

@@ -6,11 +6,13 @@ A wrapper, or a shell with a text to run, is there for what it starts, which is 
 from collections.abc import Sequence
 from typing import Final
 
+from principals.engine.interpreters import script_of
 from telemetry.engine.commands.catalogue import catalogue
 from telemetry.engine.commands.classify import Command, command_of, named
 from telemetry.engine.commands.words import INTERPRETERS, MOST_WORDS, SHELLS, program_of, text_of, wrapped
 
 _APPLETS: Final = "busybox"  # runs the command itself instead of starting it
+_READERS: Final = "agent-path"  # the folder of the scripts that only start `gatehouse squeue` and `gatehouse sacct`
 _FRONTS: Final = frozenset({"egrep", "fgrep", "zgrep"})  # as scripts they only start `grep`, which is counted
 
 
@@ -46,5 +48,12 @@ def own_command_by_name(name: str) -> Command | None:
 
 def _scripted(words: Sequence[str]) -> Command | None:
     """Return what a shell counts for that runs a script, or waits for a person."""
-    script = program_of(words[1:])
-    return None if script and script[0] in _FRONTS else command_of(script or words)
+    script, path = program_of(words[1:]), script_of(words[1:])
+    if script and (script[0] in _FRONTS or _is_reader(path[0])):
+        return None
+    return command_of(script or words)
+
+
+def _is_reader(path: str) -> bool:
+    """Say whether a script stands in for a command of Slurm: where it runs that after all, that is seen as well."""
+    return path.rpartition("/")[0].endswith(_READERS)

@@ -7,6 +7,7 @@ from typing import Protocol
 from telemetry.engine.slurm.identity import Identity
 from telemetry.engine.slurm.inventory import Association, Node, Partition, Qos, Reading
 from telemetry.engine.slurm.queue import Queue
+from telemetry.engine.slurm.queue_texts import Texts
 from telemetry.engine.slurm.records import Outcome
 from telemetry.engine.slurm.statistics import Statistics
 
@@ -20,6 +21,7 @@ class SlurmSource(Protocol):
 
     calls: int
     busy_s: float
+    texts: Texts | None  # what squeue printed at the last look; None where the source is no squeue, or an old one
 
     def identify(self) -> Identity:
         """Ask the controller which cluster it is."""

@@ -11,6 +11,7 @@ from portal.core.running import Ran, TooMuch, run_within
 from telemetry.engine.redaction import redact_raw
 from telemetry.engine.slurm import asking
 from telemetry.engine.slurm.errors import FormatError
+from telemetry.engine.slurm.queue_texts import Texts
 from telemetry.services.ingest.feed import redaction_key
 
 TIMEOUT_S: Final = 60.0
@@ -46,8 +47,10 @@ class Asker:
     environment: dict[str, str] = field(default_factory=dict)
     timeout_s: float = TIMEOUT_S
     most_bytes: int = MOST_BYTES
+    zone: str = "UTC"  # in which times are printed
     calls: int = 0
     busy_s: float = 0.0
+    texts: Texts | None = None
 
     def run(self, *command: str, name: str) -> Ran:
         """Run a program to its end, however that is. Errors: `SlurmUnavailable` where it cannot run, or ran too far."""
@@ -56,7 +59,7 @@ class Asker:
         try:
             return run_within(
                 command,
-                environment=asking.clean_environment(os.environ | self.environment),
+                environment=asking.clean_environment(os.environ | self.environment) | {"TZ": self.zone},
                 timeout_s=self.timeout_s,
                 most_bytes=self.most_bytes,
             )

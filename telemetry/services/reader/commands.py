@@ -1,11 +1,13 @@
 """Slurm's own commands, as a source: run with a limit of time, in UTC, and believed only where they say no more."""
 
 import io
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from telemetry.engine.slurm import asking, identity
+from portal.core import clock
+from telemetry.engine.slurm import asking, identity, queue_texts
 from telemetry.engine.slurm.identity import Identity
 from telemetry.engine.slurm.inventory import Association, Node, Partition, Qos, Reading, sacctmgr_text, scontrol_text
 from telemetry.engine.slurm.queue import FORMAT, Queue, read_queue
@@ -14,17 +16,36 @@ from telemetry.engine.slurm.sacct_text import SacctReader
 from telemetry.engine.slurm.statistics import Statistics, read_statistics
 from telemetry.services.reader.asking import Asker, refuse_unless_quiet
 
+_UNKNOWN_FIELD = b"Invalid job format specification"
+
 
 @dataclass
 class Commands(Asker):
-    """The commands of one Slurm: a `SlurmSource`. Errors of each: `SlurmUnavailable`, `FormatError`."""
+    """The commands of one Slurm: a `SlurmSource`. Errors of each: `SlurmUnavailable`, `FormatError`.
+
+    `can_print` until this Slurm turns out not to know a field that is asked for.
+    """
+
+    can_print: bool = True
 
     def identify(self) -> Identity:
         """Ask the controller which cluster it is."""
         return identity.read_identity(self._text(*identity.COMMAND))
 
     def look(self) -> Queue:
-        """Ask the controller who is in the queue."""
+        """Ask the controller who is in the queue, and for all that squeue prints of them where this one can."""
+        self.texts = None
+        if self.can_print:
+            mark, asked_s = secrets.token_hex(4), clock.now_s()
+            ran = self.run(*queue_texts.command(mark), name="squeue")
+            if _UNKNOWN_FIELD not in ran.complaint:
+                refuse_unless_quiet("squeue", ran)
+                told = ran.out.decode(errors="replace")
+                texts = queue_texts.read_texts(told, mark, asked_s=asked_s, told_s=clock.now_s())
+                queue = queue_texts.queue_of(texts)
+                self.texts = texts
+                return queue
+            self.can_print = False
         return read_queue(self._text("squeue", "--all", "--noheader", "--Format", FORMAT))
 
     def account_for(self, jobs: Sequence[int], *, now_s: int) -> list[Outcome]:

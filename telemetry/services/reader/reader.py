@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from django.conf import settings
 from django.db import transaction
 
 from portal.core import clock
@@ -20,6 +21,7 @@ from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.reader.asking import IDS_A_CALL
 from telemetry.services.reader.inventory import take_inventory
 from telemetry.services.reader.naming import require_named
+from telemetry.services.reader.sheets import Sheets
 from telemetry.services.scheduler_calls import add_calls
 from telemetry.services.sources import note_source
 
@@ -59,7 +61,8 @@ class Reader:
         self.slurm_name, self.is_met = slurm_name or cluster.name, False
         self.stream = RecordStream(actor=actor, cluster=cluster, source=SOURCE)
         self.row = SlurmReader.objects.get_or_create(cluster=cluster)[0]
-        self.queue = _stored_queue(cluster)
+        self.queue, self.sheets = _stored_queue(cluster), Sheets(cluster)
+        self.prints = False  # whether this is a Slurm whose squeue is known to be printed as it prints
         self.asked_s = 0.0  # how long Slurm took to answer, since the start
         self.refused: set[int] = set()  # what was set aside: it is told once, not at every look
         self.unsettled: dict[int, int] = {}  # jobs that accounting lags behind with, and how often it was asked
@@ -67,9 +70,10 @@ class Reader:
     def meet(self) -> None:
         """Ask Slurm once which cluster it is, before anything of it is stored. Errors: `WrongCluster`, as `look`."""
         self._require_going()
-        told = self.source.identify().cluster
-        require_named(expected=self.slurm_name, told=told)
-        self.slurm_name, self.is_met = told, True
+        told = self.source.identify()
+        require_named(expected=self.slurm_name, told=told.cluster)
+        self.slurm_name, self.is_met = told.cluster, True
+        self.prints = told.release.startswith(tuple(f"{release}." for release in settings.PRINTED_RELEASES))
 
     def look(self) -> int:
         """Look at the queue and ask accounting about what changed; return how many jobs it asked about.
@@ -78,6 +82,7 @@ class Reader:
         """
         self._require_going()
         queue = self.source.look()
+        self.sheets.keep(self.source.texts if self.prints else None)
         asked = self.unsettled | dict.fromkeys(find_changed(self.queue, queue), 0)
         self.queue, self.unsettled = queue, dict(asked)
         for part in _parts(sorted(asked)):

@@ -47,6 +47,7 @@ class Partition(NamedTuple):
     denied_qos: tuple[str, ...]
     qos: str
     preempt_mode: str | None
+    is_hidden: bool | None = None  # whether squeue hides its jobs from anybody who does not ask for all
 
 
 class Bound(NamedTuple):

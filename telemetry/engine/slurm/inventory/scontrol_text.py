@@ -143,7 +143,13 @@ def _partition(name: str, record: str) -> Partition:
         denied_qos=read_names(_field(record, "DenyQos", "")),
         qos="" if qos in NOTHING else qos,
         preempt_mode=field("PreemptMode"),
+        is_hidden=_is_hidden(record),
     )
+
+
+def _is_hidden(record: str) -> bool:
+    """Say whether a partition is hidden from all, or from those who are in none of some groups."""
+    return _field(record, "Hidden", "NO") != "NO" or _field(record, "AllowGroups", "ALL") != "ALL"
 
 
 def _sinfo_node(line: str) -> Node:

@@ -15,7 +15,7 @@ from telemetry.engine.commands import catalogue, classify, own_command, own_comm
         "env A=1 squeue", "timeout 30 squeue", "sudo -u someone squeue", "nohup squeue", "setsid -w squeue",
         "xargs -n 1 squeue -j", "watch -n 5 squeue", "bash -c 'squeue; ls'", "sh -ec squeue", "-bash -lc squeue",
         "/usr/bin/env python3 train.py", "flock /tmp/lock squeue", "strace -f squeue", "nice bash -c 'squeue'",
-        "/bin/sh /usr/bin/egrep x a", "bash /usr/bin/zgrep x a.gz",
+        "/bin/sh /opt/gatehouse/agent-path/squeue -j 7", "/bin/sh /usr/bin/egrep x a", "bash /usr/bin/zgrep x a.gz",
     ],
 )  # fmt: skip
 def test_what_starts_another_program_counts_for_nothing(line: str) -> None:
@@ -36,6 +36,15 @@ def test_what_starts_another_program_counts_for_nothing(line: str) -> None:
 def test_a_program_counts_for_itself(line: str, program: str) -> None:
     found = own_command(shlex.split(line))
     assert found is not None and found.program == program
+
+
+def test_the_readers_of_the_queue_are_no_queries() -> None:
+    for line in ("gatehouse squeue -j 7", "/usr/bin/python3 /opt/gatehouse/bin/gatehouse sacct -X"):
+        found = own_command(shlex.split(line))
+        assert found is not None and not found.traits
+        assert not classify(shlex.split(line))[0].traits
+    script = own_command(["/bin/sh", "/usr/local/bin/squeue", "-j", "7"])  # a site's own wrapper
+    assert script is not None and script.traits == {"scheduler_query"}
 
 
 def test_it_has_the_traits_of_its_words() -> None:

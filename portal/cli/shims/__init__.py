@@ -1,0 +1,1 @@
+"""`gatehouse squeue` and `gatehouse sacct`: what Slurm's own commands print, without asking the controller."""

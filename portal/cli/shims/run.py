@@ -1,0 +1,137 @@
+"""One call of `gatehouse squeue` or `gatehouse sacct`: printed, shared, or left to Slurm's own command."""
+
+import base64
+import binascii
+import json
+import os
+import pwd
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from portal.cli import client
+from portal.cli.shims.real import run_real
+from telemetry.engine.slurm.printing import KEYS, PassedOn, Printed, Queue, print_queue, read_squeue_arguments
+
+TIMEOUT_S: Final = 5  # whoever waits longer asks Slurm
+SHARED_TIMEOUT_S: Final = 20
+OLDEST_S: Final = 30.0
+_UNKNOWN: Final = frozenset({"queue_unknown", "queue_not_kept"})
+_ZONES: Final = "zoneinfo/"
+Attempt = Callable[[Sequence[str], str], Printed]
+
+
+def run(program: str, arguments: Sequence[str]) -> int:
+    """Print what `program` would print and return its exit code, or become that program."""
+    try:
+        printed = _printed_or_shared(program, arguments)
+    except (client.PortalUnreachable, client.PortalRefused) as error:
+        _say(f"{_why(error)} Asking Slurm.")
+        run_real(program, arguments)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(printed.out)
+    sys.stdout.buffer.flush()
+    sys.stderr.write(printed.complaint)
+    return printed.status
+
+
+def _printed_or_shared(program: str, arguments: Sequence[str]) -> Printed:
+    login = pwd.getpwuid(os.geteuid()).pw_name
+    try:
+        return _ATTEMPTS[program](arguments, login)
+    except PassedOn as passed:
+        return _shared(program, arguments, login, passed.reason)
+
+
+def _print_squeue(arguments: Sequence[str], login: str) -> Printed:
+    asked = read_squeue_arguments(arguments, os.environ)
+    jobs = ",".join(str(job) for job, _ in asked.jobs)
+    try:
+        told = client.get(f"/slurm/squeue?cluster={quote(_cluster())}&jobs={jobs}", timeout_s=TIMEOUT_S)
+    except client.PortalRefused as refused:
+        if refused.problem.get("code") in _UNKNOWN:
+            raise PassedOn(refused.problem["code"]) from None
+        raise
+    age_s = _number(told.get("age_s"))
+    if age_s > _oldest_s() or told.get("fields") != list(KEYS):
+        raise PassedOn("old")
+    queue = Queue(rows=told["rows"], logins=told["logins"], ended=told["ended"], open=told["open"])
+    printed = print_queue(asked, queue, login=login, now_s=int(time.time()))
+    _say(f"as of {age_s:.0f} s ago.")
+    return printed
+
+
+def _pass_sacct(arguments: Sequence[str], login: str) -> Printed:
+    """Leave every sacct to a shared call, or to Slurm where something here changes what it prints."""
+    changing = any(name.startswith(("SACCT_", "SLURM_TIME", "SLURM_CLUSTERS", "SLURM_BITSTR")) for name in os.environ)
+    raise PassedOn("environment" if changing else "accounting")
+
+
+_ATTEMPTS: Final[dict[str, Attempt]] = {"squeue": _print_squeue, "sacct": _pass_sacct}
+
+
+def _shared(program: str, arguments: Sequence[str], login: str, reason: str) -> Printed:
+    """Ask the portal to run the command, once for all who ask the same. Errors: as `client.get`."""
+    asked = {
+        "program": program, "arguments": list(arguments), "login": login, "cluster": _cluster(), "reason": reason,
+        "zone": _zone(),
+    }  # fmt: skip
+    try:
+        body = json.dumps(asked).encode()
+        _ = [word.encode() for word in arguments]
+    except UnicodeEncodeError:
+        raise client.PortalUnreachable("What is asked for is no text.") from None
+    answer = client.post(
+        client.portal_url(), "/slurm/shared-calls", token=client.token(), body=body, headers={},
+        timeout_s=SHARED_TIMEOUT_S,
+    )  # fmt: skip
+    if answer.status != 200:
+        raise client.PortalRefused(answer.said, answer.status)
+    try:
+        out = base64.b64decode(answer.said["out"], validate=True)
+        printed = Printed(out, str(answer.said["complaint"]), int(answer.said["status"]))
+    except (KeyError, TypeError, ValueError, binascii.Error):
+        raise client.PortalUnreachable("What answers is no Gatehouse portal.") from None
+    _say(f"as of {_number(answer.said.get('age_s')):.0f} s ago, by a call that others share.")
+    return printed
+
+
+def _cluster() -> str:
+    return os.environ.get("GATEHOUSE_CLUSTER", "")
+
+
+def _oldest_s() -> float:
+    try:
+        return float(os.environ.get("GATEHOUSE_MAX_AGE_S", OLDEST_S))
+    except ValueError:
+        return OLDEST_S
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else float("inf")
+
+
+def _zone() -> str:
+    """Return the name of this node's time zone, "" where it has none that others know."""
+    if zone := os.environ.get("TZ", "").removeprefix(":"):
+        return zone
+    try:
+        path = str(Path("/etc/localtime").resolve(strict=True))
+    except OSError:
+        return "UTC"
+    return path.partition(_ZONES)[2]
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, client.PortalRefused):
+        return str(error.problem.get("detail") or error.problem.get("title") or "The portal refused.")
+    return str(error)
+
+
+def _say(text: str) -> None:
+    """Say something beside the answer; `GATEHOUSE_QUIET` in the environment keeps it quiet."""
+    if not os.environ.get("GATEHOUSE_QUIET"):
+        print(f"gatehouse: {text}", file=sys.stderr)

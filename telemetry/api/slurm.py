@@ -1,0 +1,62 @@
+"""What `gatehouse squeue` and `gatehouse sacct` ask: the texts of one's own jobs, and a command that many share."""
+
+import base64
+import re
+from typing import Annotated
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from portal.core import clock
+from portal.core.errors import Invalid
+from portal.core.problems import answers
+from principals.auth import actor_of, requires
+from telemetry import services
+from telemetry.engine.slurm.printing import KEYS
+from telemetry.models import ShimUse
+from telemetry.schemas.queue import QueueOut, SharedCallIn, SharedCallOut
+from telemetry.selectors.queue_sheets import RETRY_S, own_queue
+
+router = Router()
+MOST_JOBS = 500
+_JOBS = re.compile(r"\d{1,10}(,\d{1,10})*\Z", re.ASCII)
+ClusterName = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9._-]*$")]
+
+
+@router.get("/squeue", auth=requires("jobs:read"), response=answers(200, QueueOut))
+def read_queue(
+    request: HttpRequest, response: HttpResponse, cluster: ClusterName = "",
+    jobs: Annotated[str, Query(max_length=6000)] = "",
+) -> QueueOut:  # fmt: skip
+    """Tell what squeue printed of the caller's own jobs, field by field, and when. No call to Slurm is made for it.
+
+    `jobs` are ids that are asked about, divided by commas: `ended` are those of them that were the caller's own and
+    that Slurm's queue no longer has. Rows stand in squeue's own order; a text is null where it cannot be told.
+    `cluster` may be left out where the caller has login names on one only.
+    """
+    if jobs and (not _JOBS.match(jobs) or jobs.count(",") >= MOST_JOBS):
+        raise Invalid(f"`jobs` are at most {MOST_JOBS} numbers, divided by commas.", code="jobs_malformed")
+    queue = own_queue(actor_of(request), cluster_name=cluster, jobs={int(job) for job in filter(None, jobs.split(","))})
+    services.note_shim_use(queue.cluster, "squeue", ShimUse.Outcome.PRINTED)
+    response["Retry-After"] = str(RETRY_S)
+    return QueueOut(
+        cluster=queue.cluster.name, logins=list(queue.logins), shown=queue.shown,
+        age_s=max(0.0, (clock.now() - queue.shown).total_seconds()), retry_after_s=RETRY_S, fields=list(KEYS),
+        rows=[list(row) for row in queue.rows], ended=list(queue.ended), open=list(queue.open),
+    )  # fmt: skip
+
+
+@router.post("/shared-calls", auth=requires("jobs:read"), response=answers(200, SharedCallOut))
+def share_call(request: HttpRequest, body: SharedCallIn) -> SharedCallOut:
+    """Run squeue or sacct for the caller's own jobs: once for all who ask the same within a few seconds.
+
+    What cannot be held to the caller's own jobs is refused with `not_shared`: the caller runs the command itself.
+    """
+    cluster, answer = services.answer_shared(
+        actor=actor_of(request), cluster_name=body.cluster, program=body.program, arguments=body.arguments,
+        login=body.login, reason=body.reason, zone=body.zone,
+    )  # fmt: skip
+    return SharedCallOut(
+        cluster=cluster.name, out=base64.b64encode(answer.out).decode(), complaint=answer.complaint,
+        status=answer.status, age_s=max(0.0, clock.now().timestamp() - answer.asked_s),
+    )  # fmt: skip
