@@ -312,6 +312,9 @@ WEBHOOK_HOSTS: tuple[webhook_hosts.Allowed, ...] = webhook_hosts.read_allowed(
 POLLS_PER_JOB_LIMIT: float | None = env.float("GATEHOUSE_POLLS_PER_JOB_LIMIT", default=None)
 TRIAL_ABUSE_LIMIT: float | None = env.float("GATEHOUSE_TRIAL_ABUSE_LIMIT", default=None)
 
+# --- questions about jobs, for each token and minute; beyond it 429 says what to do instead ------------------
+POLLS_PER_MINUTE: int = env.int("GATEHOUSE_POLLS_PER_MINUTE", default=120)
+
 # --- the kill switch: more agents than so many are stopped by two people -------------------------------------
 KILL_SWITCH_ALONE: int = env.int("GATEHOUSE_KILL_SWITCH_ALONE", default=10)
 

@@ -7,7 +7,8 @@ from portal.core.errors import TooMany
 
 
 def check(
-    name: str, key: str, *, limit: int, window_s: int = 60, remedy: str = "", uses: int = 1, what: str = "requests"
+    name: str, key: str, *, limit: int, window_s: int = 60, remedy: str = "", uses: int = 1, what: str = "requests",
+    code: str = "",
 ) -> None:  # fmt: skip
     """Count one use, or several (`uses`); raise `TooMany` past `limit` of them in the window."""
     now = clock.now().timestamp()
@@ -25,5 +26,6 @@ def check(
         raise TooMany(
             f"{limit} {what} in {window_s} s are used.",
             retry_after_s=wait,
+            code=code or TooMany.code,
             remedy=remedy or "Wait as long as Retry-After says; subscribe to events instead of asking again.",
         )

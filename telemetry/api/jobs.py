@@ -17,6 +17,7 @@ from portal.core.problems import answers
 from principals.actors import Actor
 from principals.auth import actor_of, requires
 from telemetry import services
+from telemetry.api.polls import AskAboutJobs
 from telemetry.engine.slurm.errors import FieldError
 from telemetry.engine.slurm.job_ids import JobId
 from telemetry.engine.transitions import describe_outcome
@@ -32,7 +33,7 @@ MOST_IDS = 200
 _CURSOR = re.compile(r"(\d{1,12})\.(\d{1,18})\Z", re.ASCII)
 
 
-@router.get("", auth=requires("jobs:read"), response=answers(200, JobPage))
+@router.get("", auth=AskAboutJobs(), response=answers(200, JobPage))
 def list_jobs(
     request: HttpRequest,
     state: Annotated[str, Query(max_length=16)] = "",
@@ -81,7 +82,7 @@ def request_receipt(
     )  # fmt: skip
 
 
-@router.get("/standing", auth=requires("jobs:read"), response=answers(200, StandingsOut))
+@router.get("/standing", auth=AskAboutJobs(), response=answers(200, StandingsOut))
 def get_standing(
     request: HttpRequest,
     ids: Annotated[str, Query(min_length=1, max_length=8000, description="123, 123_4, 123_[1-5], 123+1; by spaces.")],
@@ -124,7 +125,7 @@ def _show_standing(text: str, found: JobStanding, looked: dict[int, datetime | N
     )  # fmt: skip
 
 
-@router.get("/{cluster}/{raw_id}", auth=requires("jobs:read"), response=answers(200, JobOut))
+@router.get("/{cluster}/{raw_id}", auth=AskAboutJobs(), response=answers(200, JobOut))
 def get_job(request: HttpRequest, cluster: str, raw_id: RawJobId) -> JobOut:
     """Return the newest record of a job by its raw job id (ids recycle, and a requeue makes a new record)."""
     actor = actor_of(request)

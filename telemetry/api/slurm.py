@@ -10,8 +10,9 @@ from ninja import Query, Router
 from portal.core import clock
 from portal.core.errors import Invalid
 from portal.core.problems import answers
-from principals.auth import actor_of, requires
+from principals.auth import actor_of
 from telemetry import services
+from telemetry.api.polls import AskAboutJobs
 from telemetry.engine.slurm.printing import KEYS
 from telemetry.models import ShimUse
 from telemetry.schemas.queue import QueueOut, SharedCallIn, SharedCallOut
@@ -23,7 +24,7 @@ _JOBS = re.compile(r"\d{1,10}(,\d{1,10})*\Z", re.ASCII)
 ClusterName = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9._-]*$")]
 
 
-@router.get("/squeue", auth=requires("jobs:read"), response=answers(200, QueueOut))
+@router.get("/squeue", auth=AskAboutJobs(), response=answers(200, QueueOut))
 def read_queue(
     request: HttpRequest, response: HttpResponse, cluster: ClusterName = "",
     jobs: Annotated[str, Query(max_length=6000)] = "",
@@ -46,7 +47,7 @@ def read_queue(
     )  # fmt: skip
 
 
-@router.post("/shared-calls", auth=requires("jobs:read"), response=answers(200, SharedCallOut))
+@router.post("/shared-calls", auth=AskAboutJobs(), response=answers(200, SharedCallOut))
 def share_call(request: HttpRequest, body: SharedCallIn) -> SharedCallOut:
     """Run squeue or sacct for the caller's own jobs: once for all who ask the same within a few seconds.
 

@@ -26,13 +26,15 @@ TOLD = {"fields": list(KEYS), "rows": [[ROW.get(key, "") for key in KEYS]], "log
 class Portal(BaseHTTPRequestHandler):
     """Answers what `told` and `shared` say, and notes what was asked."""
 
+    first: tuple[int, object] | None = None  # the answer to the first question alone
     told: tuple[int, object] = (200, TOLD)
     shared: tuple[int, object] = (409, {"code": "not_shared", "detail": "Not for you."})
     asked: list[object]
 
     def do_GET(self) -> None:
         self.asked.append(self.path)
-        self._answer(self.told)
+        first, type(self).first = self.first, None
+        self._answer(first or self.told)
 
     def do_POST(self) -> None:
         self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
@@ -89,6 +91,15 @@ def test_a_script_in_path_prints_what_the_portal_knows(portal, folder: Path) -> 
     assert portal.asked == ["/api/v1/slurm/squeue?cluster=aster&jobs="]
     gone = run(folder, portal.url, "squeue", "-j9", GATEHOUSE_QUIET="1")
     assert (gone.stdout, gone.stderr, gone.returncode) == ("", "slurm_load_jobs error: Invalid job id specified\n", 1)
+
+
+def test_a_loop_beyond_its_budget_is_told_why_and_answered_later(portal, folder: Path) -> None:
+    refusal = {"detail": "120 questions are used.", "remedy": "Use gatehouse wait.", "retry_after_s": 1}
+    portal.first = 429, refusal
+    ran = run(folder, portal.url, "squeue", "--me", "-h", "-o", "%i")
+    assert (ran.stdout, ran.returncode) == ("7\n", 0)
+    assert ran.stderr == "gatehouse: 120 questions are used. Use gatehouse wait.\ngatehouse: as of 3 s ago.\n"
+    assert len(portal.asked) == 2
 
 
 def test_what_is_not_printed_is_shared(portal, folder: Path) -> None:

@@ -5,6 +5,7 @@ import binascii
 import json
 import os
 import pwd
+import random
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +19,8 @@ from telemetry.engine.slurm.printing import KEYS, PassedOn, Printed, Queue, prin
 
 TIMEOUT_S: Final = 5  # whoever waits longer asks Slurm
 SHARED_TIMEOUT_S: Final = 20
+TOO_MANY: Final = 429
+LONGEST_WAIT_S: Final = 600.0
 OLDEST_S: Final = 30.0
 _UNKNOWN: Final = frozenset({"queue_unknown", "queue_not_kept"})
 _ZONES: Final = "zoneinfo/"
@@ -27,7 +30,7 @@ Attempt = Callable[[Sequence[str], str], Printed]
 def run(program: str, arguments: Sequence[str]) -> int:
     """Print what `program` would print and return its exit code, or become that program."""
     try:
-        printed = _printed_or_shared(program, arguments)
+        printed = _within_budget(program, arguments)
     except (client.PortalUnreachable, client.PortalRefused) as error:
         _say(f"{_why(error)} Asking Slurm.")
         run_real(program, arguments)
@@ -36,6 +39,25 @@ def run(program: str, arguments: Sequence[str]) -> int:
     sys.stdout.buffer.flush()
     sys.stderr.write(printed.complaint)
     return printed.status
+
+
+def _within_budget(program: str, arguments: Sequence[str]) -> Printed:
+    """Answer, later where the token's budget of questions is used up: as Slurm's own clients wait under `rl_enable`.
+
+    Slurm is not asked instead: that is what the budget is there to spare. A loop goes on, slower, and is told why.
+    """
+    waited_s = 0.0
+    while True:
+        try:
+            return _printed_or_shared(program, arguments)
+        except client.PortalRefused as refused:
+            if refused.status != TOO_MANY or waited_s >= LONGEST_WAIT_S:
+                raise
+            wait_s = min(max(_number(refused.problem.get("retry_after_s", 1)), 1.0), 60.0) * random.uniform(1, 1.2)  # noqa: S311 - no secret
+            if not waited_s:
+                _say(f"{_why(refused)} {refused.problem.get('remedy', '')}".rstrip())
+            time.sleep(wait_s)
+            waited_s += wait_s
 
 
 def _printed_or_shared(program: str, arguments: Sequence[str]) -> Printed:

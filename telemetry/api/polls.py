@@ -1,0 +1,30 @@
+"""The budget of questions about jobs: events answer them better, and who asks again and again is told so."""
+
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from portal.core import throttle
+from principals.auth import requires
+
+CODE: Final = "poll_budget"
+REMEDY: Final = (
+    "Do not ask again and again: `gatehouse wait JOB` returns when the job ends, and "
+    "GET /api/v1/events?after=…&wait=30 tells each change. Before the next question wait as long as Retry-After says."
+)
+
+
+class AskAboutJobs(requires):
+    """The scope `jobs:read`, and one question of the token's budget for each minute."""
+
+    def __init__(self) -> None:
+        super().__init__("jobs:read")
+
+    def __call__(self, request: HttpRequest) -> Any:
+        actor = super().__call__(request)
+        throttle.check(
+            "polls", actor.token_key, limit=settings.POLLS_PER_MINUTE, what="questions about jobs", code=CODE,
+            remedy=REMEDY,
+        )  # fmt: skip
+        return actor
