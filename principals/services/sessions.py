@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from portal.core import clock
+from portal.core.rows import create_rows
 from principals import events
 from principals.models import Agent, AgentSession, Cluster, ClusterUser, LabMembership, SessionDeclaration
 from principals.services import pairing
@@ -291,7 +292,7 @@ class _Recorder:
         return RecordedSession(row, "changed" if changes or mine else "unchanged", row.ended, unregistered=why)
 
     def _write_fresh(self) -> None:
-        AgentSession.objects.bulk_create(self._fresh)
+        create_rows(AgentSession, self._fresh)
         self._fresh.clear()
 
     def write(self) -> None:

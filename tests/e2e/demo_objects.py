@@ -1,6 +1,7 @@
 """What the paths of the permission table name, in the demo facility: found, or made by the demo's people."""
 
 import io
+from datetime import timedelta
 
 from memory import services as memory_services
 from portal.core import clock
@@ -8,8 +9,10 @@ from portal.demo import cast
 from portal.demo.history import person
 from portal.reports.models import Report
 from portal.webhooks.models import Delivery
+from principals import permissions
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, Lab, User
+from principals.services import kill_switches
 from security.models import Incident
 from telemetry import services as telemetry_services
 from telemetry.models import Job
@@ -34,6 +37,7 @@ def objects() -> dict[str, object]:
         "published_month": _published_month(cluster),
         "lesson": str(_lesson(lab)),
         "webhook": _webhook(),
+        "switch": _drill(),
         **_extensions(),
     }
 
@@ -45,12 +49,18 @@ def _batch(cluster: Cluster) -> object:
 
 
 def _published_month(cluster: Cluster) -> str:
-    return Report.objects.get(cluster=cluster, state=Report.State.PUBLISHED).period.name
+    return Report.objects.filter(cluster=cluster, state=Report.State.PUBLISHED).order_by("pk")[0].period.name
 
 
 def _lesson(lab: Lab) -> object:
     content = memory_services.LessonContent(error_text="error: Unable to open pmix plugin", cause="old", fix="new")
     return memory_services.record_lesson(actor=person(PI), content=content, scope="lab", lab=lab).lesson.public_id
+
+
+def _drill() -> int:
+    target, until = kill_switches.find_target("harness", "codex"), clock.now() + timedelta(hours=1)
+    staff = permissions.actor_for_user(User.objects.filter(is_research_computing=True).order_by("pk")[0])
+    return kill_switches.pull(actor=staff, target=target, reason="A drill.", until=until, is_drill=True).pk
 
 
 def _webhook() -> str:

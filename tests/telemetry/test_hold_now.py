@@ -76,7 +76,7 @@ def test_no_page_shows_it_as_running_now(cast: Cast, user: ClusterUser) -> None:
     session = AgentSession.objects.create(
         cluster=cast.cluster, cluster_user=user, host="login1", harness="codex", started=1, agent=cast.agent
     )  # fmt: skip
-    Job.objects.update(session=session)
+    Job.objects.update(session=session, agent=cast.agent)
     of_agent = client.get(f"/agents/{cast.agent.name}/").context["jobs"]
     assert {row.job.pk: row.state for row in of_agent} == {old.pk: "Last reported running", runs.pk: "Running"}
     rows = {row.job.pk: row for row in client.get("/jobs/").context["rows"]}

@@ -18,7 +18,14 @@ def test_it_works(cast: Cast, service_api: Api):
     sent = batch(sessions=[agent_session(), shell_session()], minutes=[counted(), counted("", "human")])
     answer = post(service_api, sent)
     assert answer.status_code == 200
-    assert answer.json()["accepted"] == {"sessions": 1, "minutes": 2, "submissions": 0, "polling": 0, "loops": 0}
+    assert answer.json()["accepted"] == {
+        "sessions": 1,
+        "minutes": 2,
+        "submissions": 0,
+        "polling": 0,
+        "loops": 0,
+        "ssh": 0,
+    }
     (refused,) = answer.json()["rejected"]
     assert (refused["part"], refused["index"], refused["reason"]) == ("sessions", 1, "no_study")
     assert "baseline_study" in refused["remedy"]

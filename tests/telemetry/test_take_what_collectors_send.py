@@ -78,7 +78,7 @@ def test_by_default(cast: Cast, service_api: Api) -> None:
     [batch] = batches_of(busy(study=False))
     told = send(service_api, batch)
     assert told["rejected"] == []
-    assert told["accepted"] == {"sessions": 2, "minutes": 5, "submissions": 3, "polling": 1, "loops": 1}
+    assert told["accepted"] == {"sessions": 2, "minutes": 5, "submissions": 3, "polling": 1, "loops": 1, "ssh": 0}
     assert set(AgentSession.objects.values_list("kind", "harness")) == {("agent", "claude-code"), ("agent", "codex")}
     assert (ActivitySubmission.objects.count(), PollingLoop.objects.count(), ExperimentLoop.objects.count()) == (
         3,
@@ -125,7 +125,7 @@ def test_what_a_site_s_own_sensor_records(cast: Cast, service_api: Api, form: st
     with clock.at(datetime.fromtimestamp(parts.to_s, UTC)):
         [told] = [send(service_api, batch) for batch in made]
     assert told == {
-        "accepted": {"sessions": 1, "minutes": 3, "submissions": 2, "polling": 1, "loops": 1}, "rejected": [],
+        "accepted": {"sessions": 1, "minutes": 3, "submissions": 2, "polling": 1, "loops": 1, "ssh": 0}, "rejected": [],
     }  # fmt: skip
     assert CollectorReport.objects.get().mode == CollectorReport.Mode.RECORDS
 
