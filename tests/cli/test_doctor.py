@@ -74,6 +74,12 @@ def test_a_site_that_hides_jobs_is_told_how_to_see_them(node, programs, hiding):
     assert found(node, 0)["private_data"].state == "missing"
 
 
+def test_slurm_s_own_command_is_asked_past_ours(node, programs, tmp_path):
+    programs("sacct", "slurm 22.05.8\n")
+    path = f"{ROOT}/deploy/agent-path:{tmp_path}/bin"
+    assert found(Node(node.root, {"PATH": path}), 0)["sacct"].state == "ok"
+
+
 def test_a_complaint_of_slurm_comes_with_its_remedy(node, programs):
     programs("sacct", complaint="sacct: error: Unable to contact slurmdbd")
     seen = found(node, 0)["sacct"]
