@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.cli.doctor import leftovers, look, observing
+from portal.cli.doctor import leftovers, look, observing, serving
 from portal.cli.doctor.findings import Finding
 from portal.cli.doctor.node import Node
 from portal.cli.main import main
@@ -183,6 +183,19 @@ def test_ways_to_slurm_that_are_open(node, programs, no_portal, monkeypatch):
         seen = found(node, 2)
     assert (seen["munge"].state, seen["controller_port"].state) == ("ok", "ok")
     assert seen["rate_limit"].state == "ok"
+
+
+def test_hooks_of_the_controller(node, programs, no_portal):
+    """As some releases print them, numbered: ours may stand behind another."""
+    ours = TEXT.replace("EpilogSlurmctld[0] ", "EpilogSlurmctld[0] = /etc/slurm/own.sh\nEpilogSlurmctld[1] ")
+    programs("scontrol", ours)
+    write(node, serving.HOOKS_OFF)
+    seen = found(node, 2)
+    assert seen["hook_epilogslurmctld"].state == "ok"
+    assert seen["hooks_off"].fix.startswith(f"rm {serving.HOOKS_OFF}") and "hooks" not in seen
+    programs("scontrol", TEXT.replace("gatehouse-", "own-"))
+    seen = found(Node(node.root, node.environ), 2)
+    assert seen["hook_epilogslurmctld"].state == seen["hooks"].state == "missing"
 
 
 @pytest.mark.parametrize(("mount", "state"), [("rw", "ok"), ("rw,hidepid=0", "ok"), ("rw,hidepid=2", "missing"),

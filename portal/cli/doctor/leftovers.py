@@ -30,6 +30,7 @@ FILES: Final = (
     (2, "/etc/profile.d/gatehouse*"),
     (2, "/opt/gatehouse"),
     (2, "/etc/gatehouse/eventd*"),
+    (2, "/etc/systemd/system/gatehouse-eventd.service.d"),
     (2, "/etc/slurm/gatehouse-hook*"),
     (2, "/etc/slurm/gatehouse-jobcomp*"),
     (2, "/etc/slurm/gatehouse-epilog-slurmctld*"),
