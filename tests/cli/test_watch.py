@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from portal.cli import client, event_stream
 from portal.cli.accounting import read_records
-from portal.cli.event_stream import EventStream, read_messages
+from portal.cli.event_stream import read_messages
 from portal.cli.watch import Watch
 from telemetry.engine.waiting import read_asked
 
@@ -188,18 +187,3 @@ def test_a_stream_is_read_as_the_standard_says() -> None:
         b'data: nonsense\n\ndata: {"type":\ndata:  "event"}\r\n\r\ndata: {"type": "cut"'
     ).splitlines(keepends=True)
     assert list(read_messages(lines)) == [{"type": "hello", "seq": 4}, {"type": "event"}]
-
-
-def test_a_portal_that_is_away_for_hours_is_tried_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    tries = 1100
-    errors = iter([client.PortalUnreachable("away")] * tries + [client.PortalRefused({"detail": "over"}, 401)])
-
-    def connect(_: EventStream) -> None:
-        raise next(errors)
-
-    monkeypatch.setattr(EventStream, "_connect", connect)
-    monkeypatch.setattr(event_stream, "LONGEST_PAUSE_S", 0.0)
-    stream = EventStream()
-    stream.start()
-    told = [stream.next(5) for _ in range(tries + 1)]
-    assert [each and each["type"] for each in told] == ["lost"] * tries + ["refused"]
