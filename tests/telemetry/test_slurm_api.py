@@ -22,7 +22,7 @@ from telemetry.services.shims import CALLS, USES
 from tests.conftest import Api, Cast
 from tests.telemetry.logs import ingest, job_row, text
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 SECRET = "ghp_" + "a1B2" * 9
 
 
