@@ -225,7 +225,8 @@ class TestLeftovers:
         assert [each for each in leftovers.find(node) if "account" not in each.what] == []
 
     def test_each_is_listed_with_its_removal(self, node, programs):
-        programs("scontrol", TEXT)
+        programs("scontrol", f"{TEXT}\nJobCompLoc = /etc/slurm/gatehouse-jobcomp.sh\n")
+        write(node, "/opt/gatehouse/bin/gatehouse")
         write(node, "/etc/systemd/system/gatehouse-collect.service")
         write(node, "/var/lib/gatehouse-collect/spool/1")
         write(node, "/home/reed/.config/gatehouse/token")
@@ -236,7 +237,11 @@ class TestLeftovers:
         assert listed["/var/lib/gatehouse-collect"].tier == 3
         setting = listed["slurm.conf: epilogslurmctld[0] = /etc/slurm/gatehouse-epilog.sh"]
         assert (setting.tier, "scontrol reconfigure" in setting.remove) == (2, True)
-        assert any(what.startswith("/etc/slurm/job_submit.lua") for what in listed)
+        jobcomp = listed["slurm.conf: jobcomploc = /etc/slurm/gatehouse-jobcomp.sh"].remove
+        assert "JobCompType" in jobcomp and "restart slurmctld" in jobcomp
+        order = list(listed)  # what a unit runs goes after it
+        assert order[0].startswith("/etc/slurm/job_submit.lua")
+        assert order.index("/etc/systemd/system/gatehouse-collect.service") < order.index("/opt/gatehouse")
 
     def test_all_that_the_documentation_has_one_install_is_found(self, node):
         """Every file of deploy/ that goes somewhere below /etc, under the name that it has there."""
