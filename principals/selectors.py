@@ -89,12 +89,6 @@ def holds_on_agents(agents: Iterable[Agent]) -> dict[int, list[Hold]]:
     return {agent.pk: [hold for place in places_of(agent) for hold in places[place]] for agent in listed}
 
 
-def places_held(places: Collection[Place]) -> set[Place]:
-    """Return those of some places that a hold in force is on: one query."""
-    found = Hold.objects.in_force().filter(_on_any(places)).values_list("subject_kind", "subject_id", "subject_name")
-    return {Place(*each) for each in found} & set(places)
-
-
 def _on_any(places: Collection[Place]) -> Q:
     """Return the condition of a hold on one of some places."""
     ids: dict[str, set[int]] = {}

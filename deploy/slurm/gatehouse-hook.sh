@@ -6,7 +6,7 @@
 # One program is started (mv), and only where the spool is in use. Whatever fails, the hook ends with 0 and nothing is
 # lost that the reader of accounting does not find. `touch /etc/slurm/gatehouse-hooks.off` ends it at once.
 
-spool=${GATEHOUSE_EVENT_SPOOL:-/var/spool/gatehouse-events}
+spool=${GATEHOUSE_EVENT_SPOOL:-/var/spool/gatehouse-events} # another one for a try by hand
 most=2048 # files: eventd takes them away at once, also when the portal does not answer
 
 gatehouse_spool() { # KIND JOB NAME...

@@ -1,11 +1,10 @@
 """What Slurm's accounting says of some jobs, while the portal is away: one call for all, and never soon again."""
 
 import os
-import subprocess
 from collections.abc import Iterable
 from typing import Final
 
-from telemetry.engine.slurm.asking import clean_environment
+from portal.cli.slurm import run
 from telemetry.engine.slurm.errors import FieldError
 from telemetry.engine.slurm.job_ids import parse_job_id
 from telemetry.engine.slurm.values import parse_exit_code, parse_state, parse_time
@@ -24,20 +23,11 @@ def ask(jobs: Iterable[int], cluster: str = "") -> list[Record]:
     """Ask sacct(1) once for some jobs, by number. Errors: `NoAccounting`."""
     where = [f"--clusters={cluster}"] if cluster else []
     numbers = ",".join(str(job) for job in sorted(set(jobs)))
-    command = ["sacct", "-X", "-n", "-P", *where, "-o", COLUMNS, "-j", numbers]
-    environment = clean_environment(os.environ) | {"SLURM_BITSTR_LEN": "0"}  # ranges of waiting tasks in full
-    try:
-        ran = subprocess.run(
-            command, env=environment, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False
-        )
-    except FileNotFoundError:
-        raise NoAccounting("This host has no sacct.") from None
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoAccounting(f"sacct: {error}") from None
-    if ran.returncode:
-        said = (ran.stderr.strip().splitlines() or [f"it ended with status {ran.returncode}"])[0]
-        raise NoAccounting(f"sacct: {said}")
-    return list(read_records(ran.stdout))
+    command = ("sacct", "-X", "-n", "-P", *where, "-o", COLUMNS, "-j", numbers)
+    ran = run(command, os.environ, timeout_s=TIMEOUT_S, SLURM_BITSTR_LEN="0")  # ranges of waiting tasks in full
+    if ran.trouble:
+        raise NoAccounting(ran.trouble)
+    return list(read_records(ran.out))
 
 
 def read_records(text: str) -> Iterable[Record]:

@@ -2,16 +2,15 @@
 
 import json
 import queue
-import random
 import threading
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 from urllib.parse import urlencode
 
-from portal.cli import client
+from portal.cli import client, posting
 
 SILENCE_S = 45.0  # the portal says something every 15 s: after three times that the connection is dead
-LONGEST_PAUSE_S = 15.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 # What ends the wait: who asks, or what was asked, is at fault. All else is worth another try.
 FINAL = frozenset({400, 401, 403, 404, 405, 413, 414, 422})
 CLOSE_BASE = 4000
@@ -66,7 +65,7 @@ class EventStream:
         failures = 0
         while not over:
             heard = False
-            wait_s = 0.0
+            asked_s = 0.0
             try:
                 for told in self._connect():
                     heard = True
@@ -82,13 +81,12 @@ class EventStream:
                 over = refused.status in FINAL
                 why = refused.problem.get("detail") or refused.problem.get("title")
                 self._told.put({"type": REFUSED if over else LOST, "why": why, "problem": refused.problem})
-                wait_s = float(refused.problem.get("retry_after_s") or 0)
+                asked_s = float(refused.problem.get("retry_after_s") or 0)
             except client.PortalUnreachable as error:
                 self._told.put({"type": LOST, "why": str(error)})
             failures = 0 if heard else failures + 1
-            backed_off = min(LONGEST_PAUSE_S, 0.25 * 2**failures) * random.uniform(0.7, 1.3)  # noqa: S311 - no secret
             if not over:
-                pause.wait(max(wait_s, backed_off))
+                pause.wait(posting.wait_after(failures, asked_s, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S))
 
     def _connect(self) -> Iterator[Message]:
         query = "" if self.cursor is None else f"?{urlencode({'after': self.cursor})}"

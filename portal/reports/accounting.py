@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import IO, Final
 
+from portal.cli.shims.real import find_real
 from portal.core.running import TooMuch, run_within
 from telemetry.engine.slurm import asking
 
@@ -79,10 +80,11 @@ def ask(window: Window, *, cluster: str, more: Sequence[str], into: IO[bytes], s
 
 
 def _run(command: tuple[str, ...], into: IO[bytes]) -> None:
+    program, *arguments = command
     try:
         ran = run_within(
-            command, environment=asking.clean_environment(os.environ), timeout_s=TIMEOUT_S, most_bytes=_MOST_COMPLAINT,
-            into=into,
+            [find_real(program, os.environ) or program, *arguments], into=into,
+            environment=asking.clean_environment(os.environ), timeout_s=TIMEOUT_S, most_bytes=_MOST_COMPLAINT,
         )  # fmt: skip
     except FileNotFoundError:
         remedy = f"Run it where sacct is, as on a login node, or name the file of a dump. {asking.NO_COMMANDS}"

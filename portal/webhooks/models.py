@@ -141,8 +141,3 @@ class Delivery(models.Model):
 
     def __str__(self) -> str:
         return self.public_id
-
-    @property
-    def is_dead(self) -> bool:
-        """Whether its owner has to decide what becomes of it."""
-        return self.state == self.State.DEAD

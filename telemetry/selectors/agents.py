@@ -37,7 +37,7 @@ class AgentLoad:
 
 def count_running(agents: QuerySet[Agent]) -> int:
     """Count the jobs of some agents that Slurm still holds in its queue, array tasks one by one."""
-    return Job.objects.active().filter(session__agent__in=agents).aggregate(tasks=Sum("array_tasks"))["tasks"] or 0
+    return Job.objects.active().filter(agent__in=agents).aggregate(tasks=Sum("array_tasks"))["tasks"] or 0
 
 
 def by_agent(scope: Scope) -> list[AgentLoad]:

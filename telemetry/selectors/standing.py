@@ -1,9 +1,11 @@
 """How some jobs stand now, by the ids people write: what a wait begins with, and goes by after a gap."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from operator import attrgetter
+from typing import Any, Final
 
 from django.db.models import Q
 
@@ -16,6 +18,8 @@ from telemetry.engine.waiting import SAME_JOB_S, Record, Standing, is_whole, pic
 from telemetry.models import Job
 
 MOST_PARTS: Final = 128  # of a heterogeneous job (slurm.h, MAX_HET_JOB_COMPS): their numbers follow each other
+_SHOWN: Final = ("cluster", "cluster_user", "account", "lab")
+_COLUMNS: Final = ("pk", "job_id", "state", "submit", "end", "exit_code", "exit_signal", "array_tasks", "changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,39 +44,27 @@ def find_standing(actor: Actor, asked: Sequence[JobId], *, cluster: str = "") ->
     if cluster:
         visible = visible.filter(cluster__in=Cluster.objects.named(cluster))
     numbers = {each.job for each in asked if each.job < 2**63}
-    firsts: dict[int, Job] = {}
+    known: dict[int, list[Job]] = defaultdict(list)
     # Of an array the record of its waiting tasks, which becomes that of the last one, has the array's own number.
-    for job in visible.filter(raw_id__in=numbers).select_related("cluster").order_by("submit"):
-        before = firsts.get(job.raw_id)
-        if before is not None and before.cluster_id != job.cluster_id:
+    for job in visible.filter(raw_id__in=numbers).select_related(*_SHOWN).order_by("submit"):
+        before = known[job.raw_id][:1]
+        if before and before[0].cluster_id != job.cluster_id:
             raise Conflict(
-                f"Job {job.raw_id} is known on {before.cluster.name} and on {job.cluster.name}.",
+                f"Job {job.raw_id} is known on {before[0].cluster.name} and on {job.cluster.name}.",
                 code="cluster_ambiguous", remedy="Name the cluster.",
             )  # fmt: skip
-        firsts[job.raw_id] = job
-    return [_standing(each, firsts.get(each.job)) for each in asked]
+        known[job.raw_id].append(job)
+    return [_standing(each, known[each.job]) for each in asked]
 
 
-def _standing(asked: JobId, first: Job | None) -> JobStanding:
-    if first is None:
+def _standing(asked: JobId, known: Sequence[Job]) -> JobStanding:
+    """Return how one stands, given the records of its number, the newest last."""
+    if not known:
         return JobStanding(asked, None, None, None)
-    since = first.submit - timedelta(seconds=SAME_JOB_S)
-    same = Job.objects.filter(cluster=first.cluster_id, submit__gte=since)
-    if first.array_job_id and asked.array_task is not None:
-        # A task that has not begun stands in the record that has the array's own number.
-        own = Q(job_id=f"{asked.job}_{asked.array_task}") | Q(raw_id=asked.job)
-        parts = own & Q(array_job_id=first.array_job_id, cluster_user=first.cluster_user_id)
-    elif first.array_job_id:
-        parts = Q(array_job_id=first.array_job_id, cluster_user=first.cluster_user_id)
-    elif "+" in first.job_id:
-        numbers = (asked.job, asked.job + MOST_PARTS)
-        parts = Q(raw_id__range=numbers, job_id__startswith=f"{asked.job}+", cluster_user=first.cluster_user_id)
-    else:
-        parts = Q(raw_id=first.raw_id, cluster_user=first.cluster_user_id)
-    columns = ("pk", "job_id", "state", "submit", "end", "exit_code", "exit_signal", "array_tasks", "changed")
+    first = known[-1]
     keys: dict[Record, int] = {}
     last = first.changed
-    for pk, job_id, state, submit, end, code, signal, tasks, changed in same.filter(parts).values_list(*columns):
+    for pk, job_id, state, submit, end, code, signal, tasks, changed in _rows(asked, known):
         end_s = int(end.timestamp()) if end else None
         record = Record(job_id, state, int(submit.timestamp()), end_s, code or 0, signal or 0, tasks)
         keys[record] = pk
@@ -81,13 +73,34 @@ def _standing(asked: JobId, first: Job | None) -> JobStanding:
     standing = stand(records, now_s=clock.now_s())
     if standing and standing.is_over and first.array_job_id and asked.array_task is None:
         quiet_s = int((clock.now() - last).total_seconds())
-        known = sum(standing.counts.values())
-        if not is_whole(asked, known, submit_line=first.submit_line, quiet_s=quiet_s):
+        tasks = sum(standing.counts.values())
+        if not is_whole(asked, tasks, submit_line=first.submit_line, quiet_s=quiet_s):
             standing = standing._replace(is_over=False, status=None)
     shown = records[0] if len(records) == 1 else standing.worst if standing else None
-    job = _load(keys[shown]) if shown else None
+    job = _load(keys[shown], known) if shown else None
     return JobStanding(asked, first.cluster if standing else None, standing, job)
 
 
-def _load(pk: int) -> Job | None:
-    return Job.objects.select_related("cluster", "cluster_user", "account", "lab").filter(pk=pk).first()
+def _rows(asked: JobId, known: Sequence[Job]) -> Iterable[tuple[Any, ...]]:
+    """Return `_COLUMNS` of all records that may be part of what was asked for: a query for arrays and parts alone."""
+    first = known[-1]
+    since = first.submit - timedelta(seconds=SAME_JOB_S)
+    if first.array_job_id and asked.array_task is not None:
+        # A task that has not begun stands in the record that has the array's own number.
+        own = Q(job_id=f"{asked.job}_{asked.array_task}") | Q(raw_id=asked.job)
+        parts = own & Q(array_job_id=first.array_job_id)
+    elif first.array_job_id:
+        parts = Q(array_job_id=first.array_job_id)
+    elif "+" in first.job_id:
+        numbers = (asked.job, asked.job + MOST_PARTS)
+        parts = Q(raw_id__range=numbers, job_id__startswith=f"{asked.job}+")
+    else:
+        whose = (job for job in known if job.cluster_user_id == first.cluster_user_id and job.submit >= since)
+        return map(attrgetter(*_COLUMNS), whose)
+    same = Job.objects.filter(cluster=first.cluster_id, cluster_user=first.cluster_user_id, submit__gte=since)
+    return same.filter(parts).values_list(*_COLUMNS)
+
+
+def _load(pk: int, known: Sequence[Job]) -> Job | None:
+    job = next((job for job in known if job.pk == pk), None)
+    return job or Job.objects.select_related(*_SHOWN).filter(pk=pk).first()

@@ -25,7 +25,9 @@ from telemetry.models import (
     JobGpu,
     PollingLoop,
     QuarantinedRow,
+    QueueSheet,
     ShimUse,
+    SlurmReader,
     SshDay,
 )
 from telemetry.services.activity.days import oldest_day_kept
@@ -36,6 +38,7 @@ QUARANTINE_KEPT: Final = timedelta(days=30)
 PAYLOAD_KEPT: Final = timedelta(days=7)
 GPU_WAITS: Final = timedelta(days=30)  # a reading whose job nobody ever told of
 HOOKS_KEPT: Final = timedelta(days=7)  # as long as the events that they made
+SHEETS_KEPT: Final = timedelta(days=1)  # of a queue that no reader looks at any more; the reader keeps the others
 GAPS_KEPT: Final = timedelta(days=90)
 # Of collectors: they say when a node was watched, so last month's figures need them until long after it.
 REPORTS_KEPT: Final = timedelta(days=100)
@@ -61,6 +64,12 @@ def prune() -> dict[str, int]:
         "gpu_readings": _delete(JobGpu.objects.filter(job__isnull=True, received__lt=now - GPU_WAITS)),
         "gaps": _delete(IngestGap.objects.filter(until__lt=now - GAPS_KEPT)),
         "hook_reports": _delete(HookReport.objects.filter(received__lt=now - HOOKS_KEPT), _MANY),
+        "queue_sheets": _delete(
+            QueueSheet.objects.exclude(
+                cluster_user__cluster__in=SlurmReader.objects.filter(shown__gte=now - SHEETS_KEPT).values("cluster")
+            ),
+            _MANY,
+        ),
         "shim_uses": _delete(ShimUse.objects.filter(day__lt=(now - DAYS_KEPT).date()), _MANY),
         "clusters": withdraw_mistyped(),
     } | _prune_activity(now)

@@ -37,7 +37,7 @@ class Site:
         script.chmod(0o755)
 
     def assess(self, *options: str) -> subprocess.CompletedProcess[bytes]:
-        path = f"{self.folder}/bin:/usr/bin:/bin"
+        path = f"{ROOT}/deploy/agent-path:{self.folder}/bin:/usr/bin:/bin"  # what agents have first is passed by
         return gatehouse(*options, cwd=self.work, more={"PATH": path, "SACCT_FORMAT": "JobID", "TZ": "Asia/Tokyo"})
 
     @property

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.cli.doctor import leftovers, look, observing
+from portal.cli.doctor import leftovers, look, observing, serving
 from portal.cli.doctor.findings import Finding
 from portal.cli.doctor.node import Node
 from portal.cli.main import main
@@ -72,6 +72,12 @@ def test_a_site_that_hides_jobs_is_told_how_to_see_them(node, programs, hiding):
     programs("sacct", "12\n")
     programs("scontrol", TEXT.replace("PrivateData             = none", f"PrivateData             = {hiding}"))
     assert found(node, 0)["private_data"].state == "missing"
+
+
+def test_slurm_s_own_command_is_asked_past_ours(node, programs, tmp_path):
+    programs("sacct", "slurm 22.05.8\n")
+    path = f"{ROOT}/deploy/agent-path:{tmp_path}/bin"
+    assert found(Node(node.root, {"PATH": path}), 0)["sacct"].state == "ok"
 
 
 def test_a_complaint_of_slurm_comes_with_its_remedy(node, programs):
@@ -179,6 +185,19 @@ def test_ways_to_slurm_that_are_open(node, programs, no_portal, monkeypatch):
     assert seen["rate_limit"].state == "ok"
 
 
+def test_hooks_of_the_controller(node, programs, no_portal):
+    """As some releases print them, numbered: ours may stand behind another."""
+    ours = TEXT.replace("EpilogSlurmctld[0] ", "EpilogSlurmctld[0] = /etc/slurm/own.sh\nEpilogSlurmctld[1] ")
+    programs("scontrol", ours)
+    write(node, serving.HOOKS_OFF)
+    seen = found(node, 2)
+    assert seen["hook_epilogslurmctld"].state == "ok"
+    assert seen["hooks_off"].fix.startswith(f"rm {serving.HOOKS_OFF}") and "hooks" not in seen
+    programs("scontrol", TEXT.replace("gatehouse-", "own-"))
+    seen = found(Node(node.root, node.environ), 2)
+    assert seen["hook_epilogslurmctld"].state == seen["hooks"].state == "missing"
+
+
 @pytest.mark.parametrize(("mount", "state"), [("rw", "ok"), ("rw,hidepid=0", "ok"), ("rw,hidepid=2", "missing"),
                                               ("rw,hidepid=invisible,gid=5", "missing")])  # fmt: skip
 def test_hidden_processes(node, mount, state):
@@ -206,7 +225,8 @@ class TestLeftovers:
         assert [each for each in leftovers.find(node) if "account" not in each.what] == []
 
     def test_each_is_listed_with_its_removal(self, node, programs):
-        programs("scontrol", TEXT)
+        programs("scontrol", f"{TEXT}\nJobCompLoc = /etc/slurm/gatehouse-jobcomp.sh\n")
+        write(node, "/opt/gatehouse/bin/gatehouse")
         write(node, "/etc/systemd/system/gatehouse-collect.service")
         write(node, "/var/lib/gatehouse-collect/spool/1")
         write(node, "/home/reed/.config/gatehouse/token")
@@ -217,7 +237,11 @@ class TestLeftovers:
         assert listed["/var/lib/gatehouse-collect"].tier == 3
         setting = listed["slurm.conf: epilogslurmctld[0] = /etc/slurm/gatehouse-epilog.sh"]
         assert (setting.tier, "scontrol reconfigure" in setting.remove) == (2, True)
-        assert any(what.startswith("/etc/slurm/job_submit.lua") for what in listed)
+        jobcomp = listed["slurm.conf: jobcomploc = /etc/slurm/gatehouse-jobcomp.sh"].remove
+        assert "JobCompType" in jobcomp and "restart slurmctld" in jobcomp
+        order = list(listed)  # what a unit runs goes after it
+        assert order[0].startswith("/etc/slurm/job_submit.lua")
+        assert order.index("/etc/systemd/system/gatehouse-collect.service") < order.index("/opt/gatehouse")
 
     def test_all_that_the_documentation_has_one_install_is_found(self, node):
         """Every file of deploy/ that goes somewhere below /etc, under the name that it has there."""

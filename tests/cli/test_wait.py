@@ -334,7 +334,7 @@ def test_a_job_that_nobody_knows_is_refused_after_the_reader_had_its_time(portal
 def test_without_portal_and_accounting_it_cannot_wait(waits: Waits) -> None:
     status, said = waits("1", GATEHOUSE_URL="http://127.0.0.1:1").end()
     assert status == 125
-    assert said.endswith("This host has no sacct.\n")
+    assert said.endswith("sacct is not in PATH.\n")
 
 
 @pytest.mark.parametrize(

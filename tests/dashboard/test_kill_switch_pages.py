@@ -3,16 +3,20 @@
 import pytest
 
 from principals.models import Agent, KillSwitch
+from telemetry.models import Job
 from tests import factories
 from tests.conftest import Cast, sign_in
+from tests.telemetry.logs import ingest, live_row, text
 
 pytestmark = pytest.mark.django_db
 URL = "/kill-switch/"
 
 
 def test_its_reach_is_shown_before_anybody_is_stopped(cast: Cast) -> None:
+    ingest(cast.cluster, text(live_row(2, "PENDING", JobID="2_[3-9]", User="colleague", Account="okafor_lab")))
+    Job.objects.update(agent=cast.agent)  # by a receipt: it is of no session
     page = sign_in(cast.staff).get(URL, {"kind": "lab", "which": cast.lab.name})
-    assert page.context["preview"]["reach"].agents == 1
+    assert (page.context["preview"]["reach"].agents, page.context["preview"]["running"]) == (1, 7)
     assert cast.agent.name in page.content.decode()
     assert not KillSwitch.objects.exists()
 

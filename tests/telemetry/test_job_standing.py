@@ -1,6 +1,8 @@
 """How jobs stand, by the ids people write: whole arrays in one answer, and nobody else's."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from portal.core import live
 from principals.models import Cluster
@@ -52,6 +54,16 @@ def test_every_form_of_an_id_is_answered(jobs: Cluster, agent_api: Api):
     array = agent_api.get("/jobs/standing", ids="2").json()["items"][0]
     assert array["counts"] == {"RUNNING": 1, "COMPLETED": 1, "PENDING": 7}
     assert (array["cluster"], array["job"]["job_id"], array["looked"]) == ("aster", "2_2", None)
+
+
+def test_plain_jobs_take_the_same_queries_however_many(jobs: Cluster, agent_api: Api):
+    ingest(jobs, text(*(live_row(number, "RUNNING", **MINE) for number in range(30, 50))))
+    told(agent_api, "1")
+    with CaptureQueriesContext(connection) as of_one:
+        told(agent_api, "1")
+    with CaptureQueriesContext(connection) as of_many:
+        assert len(told(agent_api, " ".join(map(str, [1, *range(30, 50)])))) == 21
+    assert len(of_many) == len(of_one)
 
 
 def test_an_array_of_which_a_task_is_not_told_yet_is_not_over(jobs: Cluster, agent_api: Api):

@@ -8,13 +8,18 @@ import pytest
 from django.apps import apps
 
 from portal.core import clock
+from principals.actors import SYSTEM_ACTOR
 from principals.models import ClusterUser
 from telemetry import services
+from telemetry.engine.slurm import printing
+from telemetry.engine.slurm.queue_texts import Texts
+from telemetry.models import HookReport, QueueSheet, SlurmReader
 from telemetry.services.activity.silence import end_silent_sessions
+from telemetry.services.reader.sheets import Sheets
 from tests import factories
 from tests.conftest import Api, Cast
 from tests.telemetry.activity_batches import AGENT, SHELL, agent_session, batch, counted, minute, post, shell_session
-from tests.telemetry.logs import ingest, iso, job_row, text
+from tests.telemetry.logs import ingest, iso, job_row, live_row, text
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sql, pytest.mark.usefixtures("standing_clock")]
 BYSTANDER = "bystander"
@@ -89,6 +94,23 @@ def test_nor_where_slurm_already_knows_them_as_an_account_holder(cast: Cast, ser
     services.refresh_activity()
     services.catch_up(cluster=cast.cluster)
     assert about() == before
+
+
+def test_nor_what_hooks_and_squeue_tell_of_their_jobs(cast: Cast):
+    """A hook's row is of a job's number; what squeue prints is kept of those alone for whom agents work."""
+    ingest(cast.cluster, text(live_row(1, "RUNNING", User=BYSTANDER)))
+    user = ClusterUser.objects.get(login=BYSTANDER).pk
+    before = sorted(rows_about(BYSTANDER, users={user}))
+    SlurmReader.objects.create(cluster=cast.cluster)
+    said = {"SLURM_JOB_ID": "1", "SLURM_JOB_MAIL_TYPE": "Ended", "SLURM_JOB_USER": BYSTANDER}
+    services.record_hook_events(
+        actor=SYSTEM_ACTOR, cluster=cast.cluster, events=[services.HookEvent("mail", clock.now().timestamp(), said)]
+    )
+    printed = [{"jobid": "1", "username": name, "state": "RUNNING"} for name in (BYSTANDER, "colleague")]
+    rows = [[each.get(key, "") for key in printing.KEYS] for each in printed]
+    Sheets(cast.cluster, knows=lambda login: True).keep(Texts(rows, clock.now_s(), clock.now_s()))
+    assert HookReport.objects.count() == 1 and QueueSheet.objects.filter(cluster_user__login="colleague").exists()
+    assert sorted(rows_about(BYSTANDER, users={user})) == before
 
 
 def test_in_a_study_their_rows_are_there_and_under_its_name(cast: Cast, service_api: Api):

@@ -15,12 +15,14 @@ from telemetry.engine.slurm.printing import KEYS
 from telemetry.engine.slurm.queue_texts import Texts
 from telemetry.models import Partition, QueueSheet, ShimUse, SlurmReader
 from telemetry.services import Reader, prune
+from telemetry.services.reader import sheets
 from telemetry.services.reader.sheets import MOST_ROWS, Sheets
+from telemetry.services.retention import SHEETS_KEPT
 from telemetry.services.shims import CALLS, USES
 from tests.conftest import Api, Cast
 from tests.telemetry.logs import ingest, job_row, text
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 SECRET = "ghp_" + "a1B2" * 9
 
 
@@ -65,14 +67,26 @@ def test_nothing_is_kept_of_those_without_an_agent(cast: Cast):
 
 def test_a_sheet_is_written_where_it_changed(cast: Cast, django_assert_num_queries):
     SlurmReader.objects.create(cluster=cast.cluster)
-    sheets = Sheets(cast.cluster, knows=lambda login: True)
-    sheets.keep(Texts([told(9, "colleague")], 1000, 1000))
+    kept = Sheets(cast.cluster, knows=lambda login: True)
+    kept.keep(Texts([told(9, "colleague")], 1000, 1000))
     with django_assert_num_queries(4):  # owners, savepoint, when it was read, release
-        sheets.keep(Texts([told(9, "colleague")], 1005, 1005))
-    sheets.keep(Texts([], 1010, 1010))
+        kept.keep(Texts([told(9, "colleague")], 1005, 1005))
+    kept.keep(Texts([], 1010, 1010))
     assert QueueSheet.objects.get(cluster_user__login="colleague").rows == []
-    sheets.keep(None)  # another source reads on, which prints nothing
+    kept.keep(None)  # another source reads on, which prints nothing
     assert not QueueSheet.objects.exists() and SlurmReader.objects.get().shown is None
+
+
+def test_the_sheets_of_a_queue_that_nobody_looks_at_go_and_come_back(cast: Cast, monkeypatch):
+    SlurmReader.objects.create(cluster=cast.cluster)
+    kept, now_s = Sheets(cast.cluster, knows=lambda login: True), clock.now_s()
+    kept.keep(Texts([told(9, "colleague")], now_s, now_s))
+    assert prune()["queue_sheets"] == 0
+    SlurmReader.objects.update(shown=clock.now() - SHEETS_KEPT - timedelta(seconds=1))
+    assert prune()["queue_sheets"] == 2
+    monkeypatch.setattr(sheets, "REMEMBERED_S", -1.0)  # the reader rested as long
+    kept.keep(Texts([told(9, "colleague")], now_s, now_s))
+    assert len(QueueSheet.objects.get(cluster_user__login="colleague").rows) == 1
 
 
 def test_secrets_are_withheld_and_too_many_rows_not_kept(cast: Cast, agent_api: Api):

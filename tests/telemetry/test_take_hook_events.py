@@ -20,7 +20,7 @@ from telemetry.services.ingest.rows import footprint_of, make_row
 from telemetry.services.ingest.stored import record_of
 from tests import factories
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from telemetry.selectors.hooks import Missed, Teller
 from tests import factories
 from tests.telemetry.job_rows import make_job
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 
 
 @pytest.fixture

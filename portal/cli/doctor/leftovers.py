@@ -30,6 +30,7 @@ FILES: Final = (
     (2, "/etc/profile.d/gatehouse*"),
     (2, "/opt/gatehouse"),
     (2, "/etc/gatehouse/eventd*"),
+    (2, "/etc/systemd/system/gatehouse-eventd.service.d"),
     (2, "/etc/slurm/gatehouse-hook*"),
     (2, "/etc/slurm/gatehouse-jobcomp*"),
     (2, "/etc/slurm/gatehouse-epilog-slurmctld*"),
@@ -54,13 +55,19 @@ FILES: Final = (
 UNIT_FOLDER: Final = "/etc/systemd/system"
 JOB_SUBMIT: Final = "/etc/slurm/job_submit.lua"
 SETTINGS_TIERS: Final = {"jobcomploc": 2, "epilogslurmctld": 2, "prologslurmctld": 2, "mailprog": 2}
+_RECONFIGURE: Final = "take it out of slurm.conf; scontrol reconfigure"
+_RESTART: Final = {"jobcomploc": "take it and JobCompType=jobcomp/script out of slurm.conf; restart slurmctld"}
 _OF_NODES: Final = frozenset({"prolog", "epilog", "taskprolog", "taskepilog"})
 
 
 def find(node: Node) -> list[Leftover]:
-    """Return what is left on a node, in the order in which it goes: Slurm's settings before the files they name."""
+    """Return what is left on a node, in the order in which it goes.
+
+    What a later tier brought goes first, for it may run what an earlier one did; Slurm's settings before the files that
+    they name.
+    """
     found = [*_settings(node), *_units(node), *_files(node), *_account()]
-    return sorted(found, key=lambda each: each.tier)
+    return sorted(found, key=lambda each: each.tier, reverse=True)
 
 
 def _settings(node: Node) -> Iterator[Leftover]:
@@ -69,7 +76,7 @@ def _settings(node: Node) -> Iterator[Leftover]:
         key = name.partition("[")[0]
         tier = SETTINGS_TIERS.get(key, 3 if key in _OF_NODES else None)
         if tier is not None:
-            yield Leftover(tier, f"slurm.conf: {name} = {value}", "take it out of slurm.conf; scontrol reconfigure")
+            yield Leftover(tier, f"slurm.conf: {name} = {value}", _RESTART.get(key, _RECONFIGURE))
     if "gatehouse" in node.read(JOB_SUBMIT):
         yield Leftover(4, f"{JOB_SUBMIT} calls gatehouse_label.lua", f"take those lines out of {JOB_SUBMIT}")
 

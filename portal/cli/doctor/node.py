@@ -2,25 +2,15 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
-from telemetry.engine.slurm.asking import clean_environment, explain_complaint
+from portal.cli.slurm import Ran, run
 from telemetry.engine.slurm.configuration import COMMAND, Configuration, read_configuration
 
 COMMAND_TIMEOUT_S = 20
-
-
-class Ran(NamedTuple):
-    """How a command ended: its output, or why there is none and what would mend it."""
-
-    out: str
-    trouble: str = ""
-    fix: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,25 +45,7 @@ class Node:
 
     def run(self, *command: str) -> Ran:
         """Run a command that reads, in plain words and UTC, for twenty seconds at most."""
-        name = command[0]
-        path = self.find(name)
-        if not path:
-            return Ran(
-                "", f"{name} is not in PATH.", f"Install Slurm's client commands, or add their folder to PATH ({name})."
-            )
-        try:
-            ran = subprocess.run(
-                [path, *command[1:]], env=clean_environment(self.environ), stdin=subprocess.DEVNULL,
-                capture_output=True, text=True, errors="replace", timeout=COMMAND_TIMEOUT_S, check=False,
-            )  # fmt: skip
-        except OSError as error:
-            return Ran("", f"{path} cannot be run: {error.strerror}.", "See who may run it.")
-        except subprocess.TimeoutExpired:
-            return Ran("", f"{name} gave no answer in {COMMAND_TIMEOUT_S} s.", "Look at slurmctld's load (sdiag).")
-        if ran.returncode == 0:
-            return Ran(ran.stdout)
-        said, _, fix = explain_complaint(name, ran.stderr.strip() or f"it ended with {ran.returncode}")
-        return Ran("", said, fix or f"Run {' '.join(command)} by hand to see more.")
+        return run(command, self.environ, timeout_s=COMMAND_TIMEOUT_S)
 
     @cached_property
     def asked(self) -> Ran:

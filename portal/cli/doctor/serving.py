@@ -15,6 +15,7 @@ CONNECT_TIMEOUT_S = 3
 RATE_LIMIT_SINCE = (23, 2)
 # Variables by which harnesses tell that they shut a command in (Codex: codex-rs/core, Claude Code: sandbox-runtime).
 SHUT_IN = ("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "SANDBOX_RUNTIME")
+HOOKS_OFF = "/etc/slurm/gatehouse-hooks.off"
 _HOOKS = (
     ("JobCompType", "jobcomp/script", "every end, also of jobs that never started"),
     ("EpilogSlurmctld", "gatehouse", "the ends of jobs that started"),
@@ -32,7 +33,7 @@ def look(node: Node) -> Iterator[Finding]:
         return
     yield Finding(2, "controller", "ok", f"The controller answers (Slurm {config.get('SLURM_VERSION')}).")
     yield _rate_limit(config)
-    yield from _hooks(config)
+    yield from _hooks(node, config)
 
 
 def _events() -> Finding:
@@ -119,10 +120,18 @@ def _rate_limit(config: Configuration) -> Finding:
     )
 
 
-def _hooks(config: Configuration) -> Iterator[Finding]:
+def _hooks(node: Node, config: Configuration) -> Iterator[Finding]:
+    if node.is_there(HOOKS_OFF):
+        yield Finding(
+            2,
+            "hooks_off",
+            "missing",
+            f"{HOOKS_OFF} is there: no hook tells anything.",
+            f"rm {HOOKS_OFF}, on the controller.",
+        )
     told = []
     for name, sign, what in _HOOKS:
-        value = config.get(name)
+        value = ", ".join(config.each(name))
         place = config.get("JobCompLoc") if name == "JobCompType" else value
         if sign in value and "gatehouse" in place.lower():
             told.append(name)

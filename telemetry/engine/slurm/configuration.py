@@ -21,6 +21,10 @@ class Configuration:
         """Return a setting, or "" where it is not set."""
         return self.settings.get(name.lower(), "")
 
+    def each(self, name: str) -> list[str]:
+        """Return the values of a setting that may stand there more than once: `EpilogSlurmctld[1]`, or without one."""
+        return [value for key, value in self.settings.items() if key.partition("[")[0] == name.lower()]
+
     def words(self, name: str) -> list[str]:
         """Return the words of a setting that is a list, without their values: `rl_enable,rl_refill_rate=2`."""
         return [word.partition("=")[0].strip().lower() for word in self.get(name).split(",") if word.strip()]

@@ -1,6 +1,7 @@
 """Keeping what squeue printed of those for whom agents work, so that it can be printed again without asking Slurm."""
 
 import pwd
+import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -13,6 +14,7 @@ from telemetry.engine.slurm.queue_texts import Texts, sheets_of
 from telemetry.models import QueueSheet, SlurmReader
 
 MOST_ROWS: Final = 2000  # of one login name: more is no answer to be read
+REMEMBERED_S: Final = 3600.0  # after a longer rest what is stored is read again: some of it may have been pruned
 Rows = list[list[str | None]]
 
 
@@ -34,13 +36,15 @@ class Sheets:
     def __init__(self, cluster: Cluster, *, knows: Callable[[str], bool] = is_known_here) -> None:
         self.cluster, self.knows = cluster, knows
         self._stored: dict[int, Rows | None] | None = None  # by login name's key; None: not read yet
+        self._kept_s = 0.0  # when it was last true, on a clock that nobody sets
 
     def keep(self, texts: Texts | None) -> None:
         """Make the sheets what squeue printed, in one transaction; None where it printed no such thing."""
         owners = self._owners() if texts is not None else {}
         told = sheets_of(texts, owners.keys()) if texts is not None else {}
         wanted = {key: _guarded(told.get(login, [])) for login, key in owners.items()}
-        stored = self._read() if self._stored is None else self._stored
+        is_old = time.monotonic() - self._kept_s > REMEMBERED_S
+        stored = self._read() if self._stored is None or is_old else self._stored
         changed = {key: rows for key, rows in wanted.items() if key not in stored or stored[key] != rows}
         gone = stored.keys() - wanted.keys()
         shown = texts.asked_s if texts is not None else None
@@ -51,7 +55,7 @@ class Sheets:
             if changed:
                 self._write(changed)
             SlurmReader.objects.filter(cluster=self.cluster).update(shown=shown)
-        self._stored = wanted
+        self._stored, self._kept_s = wanted, time.monotonic()
 
     def _owners(self) -> dict[str, int]:
         """Return the login names of owners of working agents, with their keys."""
