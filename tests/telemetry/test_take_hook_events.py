@@ -214,3 +214,12 @@ def test_events_come_signed_and_are_answered_one_by_one(cluster: Cluster, stream
     assert post(factories.make_service_token("ingest:jobs"), body).status_code == 403
     other = factories.make_service_token("ingest:events", cluster=factories.make_cluster("dahlia"))
     assert post(other, body).json()["code"] == "cluster_not_allowed"
+
+
+@pytest.mark.parametrize("name", ["SUBMIT", "START", "END"])
+def test_a_time_that_no_date_holds_stops_no_other_event(
+    cluster: Cluster, stream: services.RecordStream, name: str
+) -> None:
+    job = record()
+    stream.write([job])
+    assert take(cluster, end(job, **{name: 2**39}), end(job)) == ["rejected bad_time", "applied"]
