@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from portal.cli import client
 from portal.cli.me import refusal
+from portal.cli.output import plain
 
 if TYPE_CHECKING:
     from portal.cli.watch import Change, Watch
@@ -243,13 +244,13 @@ class Waiting:
         """Say what is no change of a job, each sentence once in a row."""
         if words != self.said:
             self.said = words
-            print(words, file=sys.stderr, flush=True)
+            print(plain(words), file=sys.stderr, flush=True)
 
     def _print(self, changes: "list[Change]") -> None:
         for change in changes:
             waited = change.waited
             if not self.as_json:
-                print(f"{time.strftime('%H:%M:%S')} {waited.text}: {change.text}", flush=True)
+                print(f"{time.strftime('%H:%M:%S')} {waited.text}: {plain(change.text)}", flush=True)
                 continue
             told = {
                 "job": waited.text, "cluster": waited.cluster, "state": waited.state, "over": waited.is_over,

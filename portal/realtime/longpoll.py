@@ -4,8 +4,8 @@ import asyncio
 from typing import Any, TypedDict
 
 from asgiref.sync import sync_to_async
-from django.db import connections
 
+from portal.core.connections import free_connections
 from portal.realtime import catchup, tail
 from portal.realtime.catchup import PAGE, Standing
 from portal.realtime.listeners import Listener
@@ -63,10 +63,3 @@ def _quiet_until(listener: Listener, standing: Standing, current: tail.Tail) -> 
     if listener.waiting:  # came between the end of the wait and now
         return standing.upto
     return max(standing.upto, current.position)
-
-
-def free_connections() -> None:
-    """Give back the request’s database connection: whoever waits has no use for it."""
-    for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            connection.close()

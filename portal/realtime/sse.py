@@ -10,9 +10,9 @@ import structlog
 from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
 
+from portal.core.connections import free_connections
 from portal.core.errors import DomainError
 from portal.realtime import stopping, tail, telling
-from portal.realtime.longpoll import free_connections
 from portal.realtime.telling import BEAT, CLOSE_BASE, SERVICE_RESTART, TRY_AGAIN_LATER, Message, message
 from portal.realtime.viewers import Viewer
 

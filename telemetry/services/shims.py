@@ -15,10 +15,12 @@ from django.db import transaction
 from django.db.models import F
 
 from portal.core import clock
+from portal.core.connections import free_connections
 from portal.core.errors import DomainError
 from principals.actors import Actor
 from principals.models import Cluster
 from telemetry.engine.slurm.printing import PassedOn
+from telemetry.engine.slurm.printing.errors import OTHER, REASONS
 from telemetry.engine.slurm.shared_calls import SharedCall, read_shared_call
 from telemetry.models import ShimUse
 from telemetry.selectors.queue_sheets import is_own, require_own_cluster
@@ -27,7 +29,7 @@ from telemetry.services.reader.asking import Asker, SlurmUnavailable
 Outcome = ShimUse.Outcome
 KEPT_S: Final = 3.0  # so long everybody who asks the same gets the same bytes
 TIMEOUT_S: Final = 15.0
-MOST_BYTES: Final = 8 * 1024 * 1024
+MOST_BYTES: Final = 2 * 1024 * 1024  # a hundred may wait for it, and each gets its own copy in JSON
 AT_ONCE: Final = 4  # calls of one process
 FLUSH_S: Final = 10.0
 
@@ -58,6 +60,7 @@ def answer_shared(
     Errors: `NotAllowed`, `Invalid`, `NotShared` for what the caller must run itself.
     """
     cluster, logins = require_own_cluster(actor, cluster_name)
+    reason = reason if reason in REASONS else OTHER
     try:
         if reason == "environment" or zone not in _zones():
             raise PassedOn("environment")
@@ -66,6 +69,7 @@ def answer_shared(
         call = read_shared_call(program, arguments, login=login, logins=logins.keys())
         if call.jobs and not is_own(logins.values(), call.jobs):
             raise PassedOn("unknown_job")
+        free_connections()
         answer = CALLS.run((cluster.pk, zone, *call.command), call, zone)
     except PassedOn as error:
         note_use(cluster, program, Outcome.PASSED, reason if error.reason == "not_here" else error.reason)
@@ -140,6 +144,10 @@ CALLS: Final = _Calls()
 def _call(call: SharedCall, zone: str) -> SharedAnswer:
     asked_s = clock.now().timestamp()
     ran = Asker(timeout_s=TIMEOUT_S, most_bytes=MOST_BYTES, zone=zone).run(*call.command, name=call.command[0])
+    if ran.status < 0:  # it was killed: what it printed is no answer
+        raise PassedOn("slurm")
+    if not call.may_show(ran.out):
+        raise PassedOn("all_users")
     return SharedAnswer(ran.out, ran.complaint.decode(errors="replace")[:2000], ran.status, asked_s)
 
 

@@ -76,14 +76,15 @@ def test_what_is_no_event_is_set_aside_and_holds_up_no_other(
     write(tmp_path, 1, data=b"HOOK=jobcomp\0JOBID=1\0")
     write(tmp_path, 2, data=os.urandom(9000))
     write(tmp_path, 3)
+    write(tmp_path, 4, at_s=-86_400)  # no portal takes a body with it
     (tmp_path / "spool/new/link").symlink_to("/etc/passwd")
     (tmp_path / "spool/new/folder").mkdir()
     os.mkfifo(tmp_path / "spool/new/fifo")
     portal = Portal()
     eventd(spool, portal).send()
     assert portal.jobs == ["3"] and spool.lying(9) == []
-    assert len(list((tmp_path / "spool/bad").iterdir())) == 5
-    assert capsys.readouterr().err.count("set aside") == 5
+    assert len(list((tmp_path / "spool/bad").iterdir())) == 6
+    assert capsys.readouterr().err.count("set aside") == 6
 
 
 @pytest.mark.parametrize(
@@ -117,6 +118,39 @@ def test_one_event_that_spoils_a_body_is_found(spool: HookSpool, tmp_path: Path)
         pass
     assert portal.bodies == [["1", "2"], ["1"], ["2"]]
     assert portal.jobs == ["2"] and [path.name for path in (tmp_path / "spool/bad").iterdir()] == ["jobcomp-1-1"]
+
+
+def test_what_spoils_a_body_is_found_in_few_bodies(spool: HookSpool, tmp_path: Path) -> None:
+    class Strict(Portal):
+        def post(self, body: bytes) -> Answer:
+            self.answers = [Answer(422, {"code": "invalid"}, None)] if b'"400"' in body else []
+            return super().post(body)
+
+    for job in range(1, 401):
+        write(tmp_path, job)
+    portal = Strict()
+    sending = eventd(spool, portal)
+    while sending.send():
+        pass
+    assert len(portal.jobs) == 399 and [path.name for path in (tmp_path / "spool/bad").iterdir()] == ["jobcomp-400-1"]
+    assert len(portal.bodies) < 60  # it took two for each event before
+
+
+@pytest.mark.parametrize("name", ["", "new", "half", "waiting"])
+def test_a_spool_that_others_write_to_is_refused(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "spool" / name
+    folder.mkdir(parents=True)
+    folder.chmod(0o1777)
+    with pytest.raises(Unusable, match="spool_unsafe"):
+        HookSpool(tmp_path / "spool").open()
+
+
+def test_folders_that_were_set_aside_hinder_nothing(spool: HookSpool, tmp_path: Path) -> None:
+    for number in range(250):
+        (tmp_path / "spool/new" / f"folder{number}").mkdir()
+    write(tmp_path, 1)
+    portal = Portal()
+    assert eventd(spool, portal).send() and portal.jobs == ["1"]
 
 
 def test_what_the_portal_refuses_of_a_body_is_set_aside(spool: HookSpool, tmp_path: Path) -> None:

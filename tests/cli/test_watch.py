@@ -6,7 +6,8 @@ import pytest
 
 from portal.cli.accounting import read_records
 from portal.cli.event_stream import read_messages
-from portal.cli.watch import Watch
+from portal.cli.wait import Waiting
+from portal.cli.watch import Change, Watch
 from telemetry.engine.waiting import read_asked
 
 AT = "2026-07-01T10:00:00Z"
@@ -187,3 +188,14 @@ def test_a_stream_is_read_as_the_standard_says() -> None:
         b'data: nonsense\n\ndata: {"type":\ndata:  "event"}\r\n\r\ndata: {"type": "cut"'
     ).splitlines(keepends=True)
     assert list(read_messages(lines)) == [{"type": "hello", "seq": 4}, {"type": "event"}]
+
+
+def test_what_a_job_is_named_cannot_drive_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = watch("7")
+    waiting = Waiting(seen, cluster="", deadline=None, as_json=False)
+    told_of = "failed; stdout /tmp/out\x1b[2J\u202e\n12:00:00 8: completed"
+    waiting._print([Change(seen.waited[0], told_of, "events", {})])
+    waiting._say("sacct: \x1b]0;gone\x07")
+    told = capsys.readouterr()
+    assert told.out.endswith(" 7: failed; stdout /tmp/out\\x1b[2J\\u202e\\n12:00:00 8: completed\n")
+    assert told.err == "sacct: \\x1b]0;gone\\x07\n"

@@ -230,6 +230,8 @@ squeue	--me	-i	5
 sacct	-a
 sacct	-j	{foreign}
 sacct	-u	games
+sacct	--json
+sacct	--json	-u	daemon
 """
 
 

@@ -193,6 +193,31 @@ def test_what_is_not_for_the_caller_is_refused_and_counted(slurm: Path, agent_ap
     }  # fmt: skip
 
 
+def test_the_reasons_that_are_counted_are_few(slurm: Path, agent_api: Api, settings):
+    settings.SHARED_CALLS = []
+    for reason in ("accounting", "my_own_a", "my_own_b"):
+        agent_api.post("/slurm/shared-calls", body("-X", reason=reason))
+    USES.flush()
+    counted = ShimUse.objects.filter(outcome="passed").values_list("reason", "times")
+    assert dict(counted) == {"accounting": 1, "other": 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "script", "reason"),
+    [
+        (("-n",), "kill -11 $$", "slurm"),
+        (("--json", "-j", "6"), """echo '{"jobs": [{"user": "outsider"}]}'""", "all_users"),
+    ],
+)
+def test_what_a_command_printed_is_not_always_an_answer(
+    slurm: Path, agent_api: Api, cast: Cast, arguments: tuple[str, ...], script: str, reason: str
+):
+    ingest(cast.cluster, text(job_row(6, User="colleague", Account="okafor_lab")))
+    (slurm.parent / "sacct").write_text(f"#!/bin/sh\n{script}\n")
+    answer = agent_api.post("/slurm/shared-calls", body(*arguments))
+    assert (answer.status_code, answer.json()["reason"]) == (409, reason)
+
+
 def test_a_host_without_that_clusters_slurm_runs_nothing(slurm: Path, agent_api: Api, settings):
     settings.SHARED_CALLS = []
     assert agent_api.post("/slurm/shared-calls", body("-X")).json()["reason"] == "not_here"

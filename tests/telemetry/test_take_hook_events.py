@@ -1,6 +1,8 @@
 """What hooks say, taken: once each, applied where a job is known, asked about where not; accounting corrects it."""
 
 import json
+from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -214,3 +216,28 @@ def test_events_come_signed_and_are_answered_one_by_one(cluster: Cluster, stream
     assert post(factories.make_service_token("ingest:jobs"), body).status_code == 403
     other = factories.make_service_token("ingest:events", cluster=factories.make_cluster("dahlia"))
     assert post(other, body).json()["code"] == "cluster_not_allowed"
+
+
+@pytest.mark.parametrize("name", ["SUBMIT", "START", "END"])
+def test_a_time_that_no_date_holds_stops_no_other_event(
+    cluster: Cluster, stream: services.RecordStream, name: str
+) -> None:
+    job = record()
+    stream.write([job])
+    assert take(cluster, end(job, **{name: 2**39}), end(job)) == ["rejected bad_time", "applied"]
+
+
+def test_what_accounting_never_answers_is_asked_less_and_less_often_and_never_all_at_once(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "MOST_DUE", 3)
+    take(cluster, *(end(record(raw_job_id=number)) for number in range(10, 15)))
+    assert hooks.due_jobs(cluster) == dict.fromkeys((10, 11, 12), "jobcomp")
+    began, asked = clock.now(), Counter[int]()
+    for tick in range(600):  # half a second each
+        monkeypatch.setattr(clock, "now", lambda tick=tick: began + timedelta(seconds=tick / 2))
+        due = hooks.due_jobs(cluster)
+        assert len(due) <= 3
+        asked.update(due.keys())
+        hooks.settle_waiting(cluster, due, asked=True)
+    assert set(asked) == set(range(10, 15)) and max(asked.values()) <= 11  # it was asked 600 times

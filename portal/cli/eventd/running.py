@@ -92,7 +92,7 @@ class Eventd:
             return self._later(posting.words_of(answer), answer.retry_after_s)
         if self._failures:
             say("The portal takes events again.")
-        self._failures, self._most = 0, MOST_EVENTS
+        self._failures, self._most = 0, min(MOST_EVENTS, 2 * self._most)
         self._forget(list(events), results)
         return True
 
@@ -125,9 +125,9 @@ class Eventd:
             say(f"{refused} events were refused and set aside.")
 
     def _refused(self, paths: list[Path], answer: client.Answer) -> bool:
-        """Find out which event a body was refused for: from now on each goes alone, until one is taken."""
+        """Find out which event a body was refused for: half of them go next, and half of these."""
         if len(paths) > 1:
-            self._most = 1
+            self._most = len(paths) // 2
             return True
         say(f"{paths[0].name} was refused and set aside: {posting.words_of(answer)}")
         self._spool.set_aside(paths[0])

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from portal.cli.files import Unusable
 from telemetry.engine.slurm.errors import FieldError
-from telemetry.engine.slurm.hooks import MOST_BYTES, read_file
+from telemetry.engine.slurm.hooks import LATEST_S, MOST_BYTES, read_file
+from telemetry.engine.slurm.records import EARLIEST_S
 
 MOST_BAD = 200  # files that are kept to be looked at
 HALF_S = 600.0  # a hook that has not finished its file by then never will
@@ -49,6 +50,7 @@ class HookSpool:
         try:
             for each in (self._folder, self._new, self._half, self._waiting, self._bad):
                 each.mkdir(mode=0o700, exist_ok=True)
+                _refuse_others(each)
             self._locked = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for path in self._half.iterdir():
@@ -84,12 +86,14 @@ class HookSpool:
             return None
         except OSError as error:
             raise FieldError("hook_unreadable", error.strerror or "It cannot be read") from None
+        if not EARLIEST_S <= at_s <= LATEST_S:  # the portal would refuse all that is sent with it
+            raise FieldError("bad_time", "It was written at no time that can be")
         hook, values = read_file(data)
         return Event(hook, at_s, values)
 
     def remove(self, path: Path) -> None:
         """Forget an event that arrived."""
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, IsADirectoryError):
             path.unlink()
 
     def set_aside(self, path: Path) -> None:
@@ -114,6 +118,15 @@ class HookSpool:
         for each in forgotten:
             self.remove(each.path)
         return len(forgotten)
+
+
+def _refuse_others(folder: Path) -> None:
+    """Refuse a folder that somebody else writes to: what lies there ends jobs at the portal."""
+    if folder.stat().st_mode & 0o022:
+        raise Unusable(
+            f"Others can write to {folder} [spool_unsafe]\nLet it be a folder of SlurmUser, mode 0700: "
+            "what lies there is taken for Slurm's word."
+        )
 
 
 def _files(folder: Path) -> Iterator[Lying]:

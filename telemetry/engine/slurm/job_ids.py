@@ -60,7 +60,8 @@ def count_array_tasks(spec: str) -> int:
     return total
 
 
-def _ranges(spec: str) -> list[range]:
+@lru_cache(maxsize=1024)
+def _ranges(spec: str) -> tuple[range, ...]:
     ranges = []
     for item in spec.partition("%")[0].split(","):
         if item == "...":
@@ -70,9 +71,32 @@ def _ranges(spec: str) -> list[range]:
             raise FieldError("bad_job_id", f"{item[:60]!r} is not an array range")
         first = int(match[1])
         ranges.append(range(first, int(match[2] or first) + 1, int(match[3] or 1)))
-    return ranges
+    return tuple(ranges)
 
 
 def holds_any(spec: str, tasks: str) -> bool:
-    """Say whether two array ranges have a task in common. Raises `bad_job_id`."""
-    return any(task in held for asked in _ranges(tasks) for task in asked for held in _ranges(spec))
+    """Say whether two array ranges have a task in common. Raises `bad_job_id`.
+
+    Ten thousand tasks are each looked for in ten thousand: those of the shorter one are, in the ranges of the longer.
+    """
+    fewer, more = sorted((_numbers(spec), _numbers(tasks)), key=lambda numbers: numbers.size)
+    return any(more.holds(task) for part in fewer.ranges for task in part)
+
+
+class _Numbers(NamedTuple):
+    """The tasks of an array range: those that stand alone, and the ranges that are longer."""
+
+    size: int
+    ranges: tuple[range, ...]
+    single: frozenset[int]
+    longer: tuple[range, ...]
+
+    def holds(self, task: int) -> bool:
+        return task in self.single or any(task in part for part in self.longer)
+
+
+@lru_cache(maxsize=1024)
+def _numbers(spec: str) -> _Numbers:
+    ranges = _ranges(spec)
+    single = frozenset(part[0] for part in ranges if len(part) == 1)
+    return _Numbers(sum(map(len, ranges)), ranges, single, tuple(part for part in ranges if len(part) > 1))

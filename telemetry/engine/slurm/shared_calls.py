@@ -2,9 +2,11 @@
 
 What is run is put together anew from what was read: each value behind the name of its option, and always `--user`.
 What cannot be held to the user's own jobs is refused: steps and JSON of `squeue` (22.05 prints everybody's, whatever is
-asked for), other clusters, files, and options that are not on the list.
+asked for), YAML, other clusters, files, and options that are not on the list. JSON of `sacct` goes by `--jobs` alone in
+22.05, never by `--user`: without jobs it is refused, and with them what was printed must be looked at.
 """
 
+import json
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -14,6 +16,8 @@ from telemetry.engine.slurm.printing.errors import PassedOn
 
 LONGEST: Final = 1000  # letters of one value
 _JOB: Final = re.compile(r"([1-9]\d{0,9})(?:_\d{1,7}|_\[[\d,-]{1,100}\]|\+\d{1,4})?(?:\.\w{1,20})?", re.ASCII)
+# A width that nobody reads: 22.05's squeue is killed by its own stack where it is asked for a thousand million letters.
+_WIDE: Final = re.compile(r"\d{5}", re.ASCII)
 _FLAGS: Final = {
     "squeue": {
         "h": "noheader", "a": "all", "l": "long", "r": "array", "P": "priority",
@@ -21,7 +25,7 @@ _FLAGS: Final = {
     },
     "sacct": {
         "X": "allocations", "P": "parsable2", "p": "parsable", "n": "noheader", "D": "duplicates", "b": "brief",
-        "l": "long", "": "json yaml noconvert truncate local",
+        "l": "long", "": "json noconvert truncate local",
     },
 }  # fmt: skip
 _VALUED: Final = {
@@ -41,10 +45,23 @@ PROGRAMS: Final = tuple(_FLAGS)
 
 @dataclass(frozen=True)
 class SharedCall:
-    """A command that may be run for whoever has the login names it is held to, if all `jobs` are theirs."""
+    """A command that may be run for whoever has the login names it is held to, if all `jobs` are theirs.
+
+    `users` are those of whom alone its JSON may tell, where it prints JSON.
+    """
 
     command: tuple[str, ...]
     jobs: frozenset[int]
+    users: frozenset[str] = frozenset()
+
+    def may_show(self, printed: bytes) -> bool:
+        """Say whether what the command printed tells of its users' jobs alone."""
+        if not self.users:
+            return True
+        try:
+            return {job["user"] for job in json.loads(printed)["jobs"]} <= self.users
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return False
 
 
 def read_shared_call(program: str, arguments: Sequence[str], *, login: str, logins: Collection[str]) -> SharedCall:
@@ -55,6 +72,8 @@ def read_shared_call(program: str, arguments: Sequence[str], *, login: str, logi
     users = values.pop("user", "")
     jobs = values.get("jobs", "")
     if program == "squeue" and not (users or jobs or "me" in flags):
+        raise PassedOn("all_users")
+    if "json" in flags and not jobs:
         raise PassedOn("all_users")
     wanted = users.split(",") if users else sorted(logins) if program == "squeue" and "me" not in flags else [login]
     if not set(wanted) <= set(logins) or (users and "me" in flags):
@@ -67,7 +86,8 @@ def read_shared_call(program: str, arguments: Sequence[str], *, login: str, logi
         program, *(f"--{flag}" for flag in sorted(flags - {"me"})),
         *(f"--{name}={value}" for name, value in sorted(values.items())), f"--user={','.join(wanted)}",
     )  # fmt: skip
-    return SharedCall(command, frozenset(int(match[1]) for match in matches if match))
+    users_told = frozenset(wanted if "json" in flags else ())
+    return SharedCall(command, frozenset(int(match[1]) for match in matches if match), users_told)
 
 
 def _read(program: str, arguments: Sequence[str]) -> tuple[set[str], dict[str, str]]:
@@ -145,6 +165,6 @@ def _names(table: dict[str, str]) -> set[str]:
 def _set(values: dict[str, str], name: str, value: str) -> None:
     if name in values or not value or len(value) > LONGEST or "\0" in value:
         raise PassedOn("option")
-    if name == "format" and "%all" in value.lower():
+    if name in {"format", "Format"} and ("%all" in value.lower() or _WIDE.search(value)):
         raise PassedOn("format")
     values[name] = value

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from portal.core import audit, clock
 from principals.actors import Actor
@@ -30,6 +30,8 @@ from telemetry.services.sources import note_source
 
 SOURCE: Final = "slurm_hooks"
 PATIENCE: Final = timedelta(minutes=5)
+AGAIN: Final = timedelta(seconds=0.25)  # so long after the first question the second, then twice as long each time
+MOST_DUE: Final = 1000  # jobs of one round: the queue is to be looked at in between
 AHEAD_S: Final = 300.0  # so much a clock may be ahead of ours
 Outcome = HookReport.Outcome
 
@@ -118,15 +120,29 @@ def settle(cluster: Cluster, raw_ids: Collection[int]) -> int:
     return len(changed)
 
 
-def waiting_jobs(cluster: Cluster, *, tries: int | None = None) -> dict[int, str]:
-    """Return the jobs that accounting is to be asked about, and which hook told of each first, of its end rather.
+def waiting_jobs(cluster: Cluster) -> dict[int, str]:
+    """Return the jobs of which hooks told what waits, and which hook told of each first, of its end rather."""
+    return _told_by(HookReport.objects.waiting().filter(cluster=cluster))
 
-    `tries`: only those of which it was asked less often than that.
+
+def due_jobs(cluster: Cluster, *, tries: int | None = None) -> dict[int, str]:
+    """Return those of `waiting_jobs` that accounting is to be asked about now: less and less often, never all at once.
+
+    `tries`: only those of which it was asked less often than that. What nobody ever answers, thousands of it too, is to
+    keep the reader from nothing else.
     """
-    waiting = HookReport.objects.waiting().filter(cluster=cluster).order_by("-fired")
+    waiting = HookReport.objects.waiting().filter(cluster=cluster)
     if tries is not None:
         waiting = waiting.filter(tries__lt=tries)
-    told = list(waiting.values_list("raw_id", "kind", "happened"))
+    now, due = clock.now(), dict[int, None]()
+    for raw_id, asked, received in waiting.order_by("tries", "pk").values_list("raw_id", "tries", "received"):
+        if len(due) < MOST_DUE and (not asked or now >= received + AGAIN * 2 ** min(asked, 16)):
+            due[raw_id] = None
+    return _told_by(waiting.filter(raw_id__in=due)) if due else {}
+
+
+def _told_by(waiting: QuerySet[HookReport]) -> dict[int, str]:
+    told = list(waiting.order_by("-fired").values_list("raw_id", "kind", "happened"))
     told.sort(key=lambda each: each[2] != HookReport.Happened.BEGAN)  # the last one of a job stays
     return {raw_id: kind for raw_id, kind, _ in told}
 

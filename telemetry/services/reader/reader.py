@@ -103,10 +103,10 @@ class Reader:
 
         `tries`: those alone of which it was asked less often than that. Errors: as `look`.
         """
-        if not hooks.waiting_jobs(self.cluster, tries=tries):
+        if not hooks.due_jobs(self.cluster, tries=tries):
             return 0
         hooks.settle_waiting(self.cluster, hooks.waiting_jobs(self.cluster))  # a look may have answered some
-        told_by = hooks.waiting_jobs(self.cluster, tries=tries)
+        told_by = hooks.due_jobs(self.cluster, tries=tries)
         for part in _parts(sorted(told_by)):
             self._require_going()
             self._store(self.source.account_for(part, now_s=clock.now_s()), told_by)

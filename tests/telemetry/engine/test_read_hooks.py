@@ -82,6 +82,7 @@ def test_mails_of_other_things_tell_of_no_change() -> None:
         ({"JOBSTATE": ""}, "unknown_state"),
         ({"EXITCODE": "3"}, "bad_exit_code"),
         ({"END": "12"}, "bad_time"),
+        ({"END": str(2**39)}, "bad_time"),  # in the year 19391: no date can hold it
         ({"END": str(START - 1)}, "bad_time"),
     ],
 )

@@ -20,7 +20,6 @@ def read(program: str, *arguments: str, login: str = "ann", logins: tuple[str, .
         ("squeue --me --sort=-p,i -o %i", "squeue --format=%i --sort=-p,i --user=ann", set()),
         ("sacct", "sacct --user=ann", set()),
         ("sacct -XnP -j 7.batch", "sacct --allocations --noheader --parsable2 --jobs=7.batch --user=ann", {7}),
-        ("sacct --json -S now-1hours", "sacct --json --starttime=now-1hours --user=ann", set()),
         ("sacct --uid=ann2", "sacct --user=ann2", set()),
     ],
 )
@@ -38,6 +37,12 @@ def test_a_call_is_held_to_its_user(given: str, command: str, jobs: set[int]) ->
         ("squeue -u ann --me", "other_user"),
         ("squeue --me --json", "option"),
         ("squeue --me --yaml", "option"),
+        ("squeue --me -o %999999999i", "format"),
+        ("squeue --me -O jobid:.10000", "format"),
+        ("sacct -o jobid%99999", "format"),
+        ("sacct --json", "all_users"),  # 22.05 tells everybody's, and goes by no user
+        ("sacct --json -u ann -S now-1hours", "all_users"),
+        ("sacct --yaml -j 7", "option"),
         ("squeue --me -s", "option"),
         ("squeue --me -i 5", "option"),
         ("squeue --me -M all", "option"),
@@ -76,3 +81,22 @@ def test_a_value_is_never_an_option() -> None:
     assert read("sacct", "-o", "-a;id").command == ("sacct", "--format=-a;id", "--user=ann")
     with pytest.raises(PassedOn):
         read("squeue", "--me", "-o", "%i" * 1000)
+
+
+@pytest.mark.parametrize(
+    ("printed", "may"),
+    [
+        (b'{"jobs": [{"user": "ann"}, {"user": "ann"}]}', True),
+        (b'{"jobs": []}', True),
+        (b'{"jobs": [{"user": "ann"}, {"user": "bob"}]}', False),  # the number was given again, or a filter is not kept
+        (b'{"jobs": [{"user": "ann2"}]}', False),  # hers too, and not asked for
+        (b'{"jobs": [{}]}', False),
+        (b"[" * 100_000, False),
+        (b"", False),
+    ],
+)
+def test_json_is_shown_where_it_tells_of_its_user_alone(printed: bytes, may: bool) -> None:
+    call = read("sacct", "--json", "-j", "7")
+    assert (call.command, call.jobs) == (("sacct", "--json", "--jobs=7", "--user=ann"), {7})
+    assert call.may_show(printed) is may
+    assert read("sacct", "-j", "7").may_show(printed)

@@ -1,5 +1,7 @@
 """Waiting for jobs: which records an id stands for, when it is over, and with which status."""
 
+import time
+
 import pytest
 
 from telemetry.engine.slurm.errors import FieldError
@@ -113,3 +115,11 @@ def test_an_array_is_over_when_all_its_tasks_are_known(
     asked: str, line: str, known: int, quiet_s: int, whole: bool
 ) -> None:
     assert is_whole(read_asked(asked), known, submit_line=line, quiet_s=quiet_s) is whole
+
+
+@pytest.mark.parametrize("asked", ["7_[0-9999]", f"7_[{','.join(str(task) for task in range(0, 9999, 7))}]"])
+def test_a_large_array_is_picked_from_without_each_task_being_compared_with_each(asked: str) -> None:
+    records = [Record(f"7_{task}", "COMPLETED", 0) for task in range(10_000)]
+    began = time.process_time()
+    assert len(pick(read_asked(asked), records)) == read_asked(asked).array_tasks
+    assert time.process_time() - began < 5  # it took 20 and more
