@@ -1,5 +1,6 @@
 """Signing in and out, through us or a provider."""
 
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from portal.core import throttle
 from portal.core.errors import NotAllowed, TooMany
 from portal.core.sign_in import OIDC
 from principals.auth import client_address
+from principals.engine.networks import caller_of
 from principals.forms import SignInForm
 from principals.sign_in import provider_failed
 from principals.web import refused
@@ -54,9 +56,10 @@ class SignIn(LoginView):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not settings.SIGN_IN.local:
             return refused(request, _NO_PASSWORDS, frame="base_bare.html")
-        name = request.POST.get("username", "")[:64].lower()
+        # As the form reads it: else one name could be written in many ways, each with tries of its own.
+        name = unicodedata.normalize("NFKC", request.POST.get("username", "")).strip().lower()[:64]
         try:
-            address = client_address(request)
+            address = caller_of(client_address(request))
             throttle.check("sign-in", f"{address}:{name}", limit=TRIES, window_s=TRIES_WINDOW_S)
             throttle.check("sign-in-address", address, limit=TRIES_FROM_ADDRESS, window_s=TRIES_WINDOW_S)
         except TooMany as error:
@@ -99,7 +102,7 @@ def _through(view: Callable[..., HttpResponseBase], request: HttpRequest, provid
         raise Http404
     try:
         throttle.check(
-            "sign-in-provider", client_address(request), limit=TRIES_FROM_ADDRESS, window_s=TRIES_WINDOW_S,
+            "sign-in-provider", caller_of(client_address(request)), limit=TRIES_FROM_ADDRESS, window_s=TRIES_WINDOW_S,
             what="tries", remedy="Wait, then try again.",
         )  # fmt: skip
     except TooMany as error:
