@@ -45,6 +45,17 @@ def read_claims(said: Mapping[str, Any], *, issuer: str, login_claim: str = "", 
     )
 
 
+def both_said(token: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claims of the ID token and of the answer about the user; of what both tell, the answer's.
+
+    That an address is verified is believed of the address beside it alone: never of one that the other tells.
+    """
+    said = {**token, **userinfo}
+    if "email" in userinfo and userinfo["email"] != token.get("email"):
+        said["email_verified"] = userinfo.get("email_verified")
+    return said
+
+
 def same_address(one: str, other: str) -> bool:
     """Say whether two addresses are the same one: ASCII alone, for other letters look alike in some case."""
     return bool(one) and one.isascii() and other.isascii() and one.lower() == other.lower()
@@ -62,7 +73,8 @@ def settle(now: Roles, wanted: Set[str]) -> Roles:
 
 
 def _text(value: object) -> str:
-    return value.strip() if isinstance(value, str) and len(value) <= 254 else ""
+    """Return a text as it is: a provider may know ` alice` and `alice` as two people."""
+    return value if isinstance(value, str) and len(value) <= 254 else ""
 
 
 def _groups(value: object) -> frozenset[str]:

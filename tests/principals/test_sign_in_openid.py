@@ -12,6 +12,7 @@ from django.test import Client, override_settings
 from portal.core.models import AuditEvent
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
+from principals.engine.claims import both_said, read_claims
 from principals.models import SignInIdentity, User
 from tests import factories
 from tests.support.openid import Provider, running_provider
@@ -176,6 +177,44 @@ def test_roles_follow_groups_at_each_sign_in(db, provider) -> None:
     assert [row.payload["after"]["roles"] for row in told] == [
         ["auditor", "infosec", "staff"], ["auditor", "staff"], ["auditor"],
     ]  # fmt: skip
+
+
+def test_a_way_in_that_tells_no_groups_gives_none_of_their_roles(db, provider) -> None:
+    """Else whoever left the group keeps its role by signing in with a password."""
+    user = factories.make_user("u0007", password="correct horse battery", is_auditor=True)
+    provider.tell("sub-7", preferred_username="u0007", groups=["rc-staff"])
+    for gives in (GROUPS, {}):  # {}: the site lets groups give nothing any more
+        with provider.set(LOGIN_CLAIM="preferred_username", **GROUPS):
+            _sign_in(provider, "sub-7")
+        with provider.set(LOGIN_CLAIM="preferred_username", **gives):
+            Client().post("/sign-in/", {"username": "u0007", "password": "correct horse battery"})
+        user.refresh_from_db()
+        assert (user.is_research_computing, user.is_auditor, user.roles_from_groups) == (False, True, [])
+
+
+@pytest.mark.parametrize("login", [" u0007", "u0007\xa0", "u0007\n"])
+def test_a_login_name_is_read_as_it_is(db, provider, login) -> None:
+    factories.make_user("u0007")
+    provider.tell("sub-9", preferred_username=login)
+    with provider.set(LOGIN_CLAIM="preferred_username"):
+        answer = _sign_in(provider, "sub-9")
+    assert (answer.status_code, _who(answer)) == (403, None)
+
+
+@pytest.mark.parametrize(
+    ("token", "userinfo", "email"),
+    [
+        ({"email": "m@example.org", "email_verified": True}, {"email": "ada@example.org"}, ""),
+        ({"email_verified": True}, {"email": "ada@example.org"}, ""),
+        ({"email": "ada@example.org", "email_verified": True}, {"email": "ada@example.org"}, "ada@example.org"),
+        ({"email": "m@example.org"}, {"email": "ada@example.org", "email_verified": True}, "ada@example.org"),
+        ({"email": "ada@example.org", "email_verified": True}, {}, "ada@example.org"),
+        ({}, {"email": "ada@example.org", "email_verified": True}, "ada@example.org"),
+    ],
+)
+def test_an_address_is_verified_by_who_tells_it(token, userinfo, email) -> None:
+    said = both_said({"sub": "1", **token}, {"sub": "1", **userinfo} if userinfo else {})
+    assert read_claims(said, issuer="https://id.example.org").email == email
 
 
 def test_a_role_given_by_hand_stays(db, provider) -> None:
