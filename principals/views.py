@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.forms import BaseForm
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -87,7 +87,11 @@ class SignOut(LogoutView):
 
 
 def with_provider(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """Go to the provider."""
+    """Go to the provider. Of the address only `next` is read: allauth lets a link ask there whatever its maker likes.
+
+    As another way back, another proof of the code, more scopes, or less of a sign-in (RFC 9700, 4.1 and 4.8).
+    """
+    request.GET = QueryDict(urlencode({"next": onward}) if (onward := request.GET.get("next", "")) else "")
     return _through(openid.login, request, provider_id)
 
 

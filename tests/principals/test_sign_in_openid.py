@@ -60,6 +60,28 @@ def test_it_proves_the_code_and_asks_for_what_is_set(db, provider) -> None:
     assert set(query["scope"][0].split()) == {"openid", "profile", "email", "groups"}
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"auth_params": "redirect_uri=https://evil.example/&code_challenge=mine&code_challenge_method=plain"},
+        {"auth_params": "acr_values=none&prompt=none&state=mine"},
+        {"scope": "openid offline_access"},
+        {"process": "connect", "action": "reauthenticate"},
+    ],
+)
+def test_a_link_asks_the_provider_for_nothing_of_its_own(db, provider, asked) -> None:
+    def told(**more: str) -> dict[str, list[str]]:
+        found = Client().get("/sign-in/with/oidc/", more | {"next": "/aup/"})
+        return parse_qs(urlsplit(found["Location"]).query)
+
+    with provider.set():
+        plain, from_link = told(), told(**asked)
+    assert set(plain) == set(from_link)
+    for name in set(plain) - {"state", "code_challenge"}:
+        assert sorted(plain[name][0].split()) == sorted(from_link[name][0].split())
+    assert {from_link["state"][0], from_link["code_challenge"][0]}.isdisjoint({"mine"})
+
+
 def test_it_never_goes_off_host(db, provider) -> None:
     factories.make_user("u0007")
     provider.tell("sub-7", preferred_username="u0007")
