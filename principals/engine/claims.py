@@ -33,7 +33,7 @@ def read_claims(said: Mapping[str, Any], *, issuer: str, login_claim: str = "", 
     name counts only where the site names its claim. Raises ValueError where there is no subject.
     """
     subject = said.get("sub")
-    if not isinstance(subject, str) or not 0 < len(subject) <= 255:
+    if not isinstance(subject, str) or not 0 < len(subject) <= 255 or not subject.isprintable():
         raise ValueError("The provider names no subject.")
     email = said.get("email") if said.get("email_verified") is True else ""
     return Claims(
@@ -74,7 +74,7 @@ def settle(now: Roles, wanted: Set[str]) -> Roles:
 
 def _text(value: object) -> str:
     """Return a text as it is: a provider may know ` alice` and `alice` as two people."""
-    return value if isinstance(value, str) and len(value) <= 254 else ""
+    return value if isinstance(value, str) and len(value) <= 254 and value.isprintable() else ""
 
 
 def _groups(value: object) -> frozenset[str]:

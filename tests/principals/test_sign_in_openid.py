@@ -239,6 +239,15 @@ def test_an_address_is_verified_by_who_tells_it(token, userinfo, email) -> None:
     assert read_claims(said, issuer="https://id.example.org").email == email
 
 
+@pytest.mark.parametrize("odd", ["u0007\0", "u0007\ud800", "u\r\n0007"])
+def test_what_no_database_holds_is_no_name(odd) -> None:
+    with pytest.raises(ValueError, match="no subject"):
+        read_claims({"sub": odd}, issuer="https://id.example.org")
+    said = {"sub": "7", "name": odd, "email": odd, "email_verified": True}
+    claims = read_claims(said, issuer="https://id.example.org", login_claim="name")
+    assert (claims.login, claims.email) == ("", "")
+
+
 def test_a_role_given_by_hand_stays(db, provider) -> None:
     user = factories.make_user("u0007")
     claims = {"preferred_username": "u0007"}
