@@ -45,7 +45,7 @@ class requires(HttpBearer):
         try:
             actor = super().__call__(request)
         except Unauthenticated:
-            throttle.check("token-failures", client_address(request), limit=FAILURES_PER_MINUTE)
+            throttle.check("token-failures", networks.caller_of(client_address(request)), limit=FAILURES_PER_MINUTE)
             raise
         if actor is None:
             raise Unauthenticated("No bearer token was sent.", remedy="Send `Authorization: Bearer <token>`.")

@@ -49,7 +49,7 @@ def _follow_front(request: HttpRequest) -> HttpResponseBase | None:
         if before is not None:  # such a session lives behind the front alone
             logout(request)
         return None
-    if request.user.is_authenticated and before == named:
+    if before == named and request.user.is_authenticated and request.user.get_username() == named:
         return None
     logout(request)
     try:

@@ -28,7 +28,7 @@ from portal.core.sign_in import SignIn
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
 from principals.auth import client_address
-from principals.engine.claims import Claims, read_claims, roles_of
+from principals.engine.claims import Claims, both_said, read_claims, roles_of
 from principals.models import User
 from principals.system_groups import groups_of
 from principals.web import refused
@@ -39,9 +39,9 @@ DUE = "second_factor_due"  # in the session of somebody who has yet to set one u
 
 
 def settle_roles(user: User, groups: frozenset[str]) -> None:
-    """Give a person the roles of their groups, where the site says that groups give any."""
+    """Give a person the roles of their groups, where the site says that groups give any, and take those they gave."""
     choices: SignIn = settings.SIGN_IN
-    if not choices.reads_groups:
+    if not (choices.reads_groups or user.roles_from_groups):
         return
     if choices.system_groups:
         groups |= groups_of(user.username)
@@ -68,6 +68,8 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def post_login(self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any) -> HttpResponse:
         methods = {record["method"] for record in get_authentication_records(request, user)}
+        if isinstance(user, User) and "socialaccount" not in methods:
+            settle_roles(user, frozenset())  # a password tells no groups, so what a provider's gave is over
         # A provider asks for its own second factor; we ask those who came by our password alone.
         if methods == {"password"} and isinstance(user, User) and is_due(user):
             request.session[DUE] = True
@@ -142,7 +144,7 @@ def _claims_of(said: dict[str, Any]) -> Claims:
         raise NotAllowed("The provider told of two people.", code="subject_differs", remedy="Sign in again.")
     try:
         return read_claims(
-            token | userinfo,
+            both_said(token, userinfo),
             issuer=choices.oidc_issuer,
             login_claim=choices.login_claim,
             groups_claim=choices.groups_claim,

@@ -1,5 +1,6 @@
 """Signing in and out, through us or a provider."""
 
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.forms import BaseForm
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -21,6 +22,7 @@ from portal.core import throttle
 from portal.core.errors import NotAllowed, TooMany
 from portal.core.sign_in import OIDC
 from principals.auth import client_address
+from principals.engine.networks import caller_of
 from principals.forms import SignInForm
 from principals.sign_in import provider_failed
 from principals.web import refused
@@ -54,9 +56,10 @@ class SignIn(LoginView):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not settings.SIGN_IN.local:
             return refused(request, _NO_PASSWORDS, frame="base_bare.html")
-        name = request.POST.get("username", "")[:64].lower()
+        # As the form reads it: else one name could be written in many ways, each with tries of its own.
+        name = unicodedata.normalize("NFKC", request.POST.get("username", "")).strip().lower()[:64]
         try:
-            address = client_address(request)
+            address = caller_of(client_address(request))
             throttle.check("sign-in", f"{address}:{name}", limit=TRIES, window_s=TRIES_WINDOW_S)
             throttle.check("sign-in-address", address, limit=TRIES_FROM_ADDRESS, window_s=TRIES_WINDOW_S)
         except TooMany as error:
@@ -84,7 +87,11 @@ class SignOut(LogoutView):
 
 
 def with_provider(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """Go to the provider."""
+    """Go to the provider. Of the address only `next` is read: allauth lets a link ask there whatever its maker likes.
+
+    As another way back, another proof of the code, more scopes, or less of a sign-in (RFC 9700, 4.1 and 4.8).
+    """
+    request.GET = QueryDict(urlencode({"next": onward}) if (onward := request.GET.get("next", "")) else "")
     return _through(openid.login, request, provider_id)
 
 
@@ -99,7 +106,7 @@ def _through(view: Callable[..., HttpResponseBase], request: HttpRequest, provid
         raise Http404
     try:
         throttle.check(
-            "sign-in-provider", client_address(request), limit=TRIES_FROM_ADDRESS, window_s=TRIES_WINDOW_S,
+            "sign-in-provider", caller_of(client_address(request)), limit=TRIES_FROM_ADDRESS, window_s=TRIES_WINDOW_S,
             what="tries", remedy="Wait, then try again.",
         )  # fmt: skip
     except TooMany as error:

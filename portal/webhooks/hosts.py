@@ -18,7 +18,8 @@ _PORT = r"(?::(?P<port>[1-9][0-9]{0,4}))?"
 _ENTRY = re.compile(rf"(?P<scheme>http://)?(?P<wild>\*\.)?(?P<host>{_NAME}){_PORT}\Z")
 # No user, no fragment, nothing that two readers could read in two ways.
 _ADDRESS = re.compile(
-    rf"(?P<scheme>https?)://(?P<host>{_NAME}){_PORT}(?P<path>/[A-Za-z0-9/._~!$&'()*+,;=:%?-]*)?\Z", re.IGNORECASE
+    rf"(?P<scheme>https?)://(?P<host>{_NAME}){_PORT}(?P<path>/[A-Za-z0-9/._~!$&'()*+,;=:%?-]*)?\Z",
+    re.IGNORECASE | re.ASCII,  # else a Kelvin sign is a k
 )
 
 

@@ -78,12 +78,19 @@ def is_reachable(address: str, *, is_here: bool) -> bool:
     """
     found = ipaddress.ip_address(address.partition("%")[0])
     mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    found = mapped or found
     if is_here:
-        return found.is_loopback
-    return not (
-        found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified or found.is_reserved
+        return (mapped or found).is_loopback
+    carried = _carried(found) if isinstance(found, ipaddress.IPv6Address) else []
+    return not any(
+        each.is_loopback or each.is_link_local or each.is_multicast or each.is_unspecified or each.is_reserved
+        for each in carried or [found]
     )
+
+
+def _carried(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    """Return the IPv4 addresses in an IPv6 address: where a tunnel or a translator of the network would lead."""
+    found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+    return [each for each in found if each is not None]
 
 
 def _connect(place: Place, deadline: float) -> socket.socket:

@@ -1,9 +1,11 @@
 """Whether a webhook may still be served: its owner's rights as they are now, the site's hosts, its key."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from django.conf import settings
 
+from portal.core import clock
 from portal.core import topics as kernel_topics
 from portal.core.errors import Conflict, DomainError, Invalid, NotAllowed
 from portal.webhooks import hosts, signing
@@ -15,6 +17,8 @@ from principals.models import Hold, User
 from principals.services.tokens import peppers
 
 MAX_TOPICS = 20
+# Roles follow groups at a sign-in alone, and a webhook needs none: so long one is believed that nobody has renewed.
+ROLES_BELIEVED = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def require_permit(webhook: Webhook) -> Permit:
     Errors: a `DomainError` that says why nothing may be sent for it any more.
     """
     actor = permissions.actor_for_user(webhook.owner)
-    require_person(actor)
+    _require_seen_of_late(require_person(actor))
     for topic in webhook.topics:
         if not kernel_topics.authorise(actor, topic):
             raise NotAllowed(
@@ -72,6 +76,16 @@ def require_permit(webhook: Webhook) -> Permit:
                 remedy="Take that topic out, then switch it on again.",
             )  # fmt: skip
     return Permit(actor, require_place(webhook.address), keys_of(webhook))
+
+
+def _require_seen_of_late(user: User) -> None:
+    """Refuse who has roles of groups and has not signed in for long: whether they still are in them nobody asked."""
+    known = user.last_login is not None and user.last_login > clock.now() - ROLES_BELIEVED
+    if user.roles_from_groups and not known:
+        raise NotAllowed(
+            f"You have roles of your groups, and have not signed in for {ROLES_BELIEVED.days} days.",
+            code="roles_unconfirmed", remedy="Sign in, which asks for your groups anew; then switch it on again.",
+        )  # fmt: skip
 
 
 def keys_of(webhook: Webhook) -> tuple[bytes, ...]:

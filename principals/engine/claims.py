@@ -33,7 +33,7 @@ def read_claims(said: Mapping[str, Any], *, issuer: str, login_claim: str = "", 
     name counts only where the site names its claim. Raises ValueError where there is no subject.
     """
     subject = said.get("sub")
-    if not isinstance(subject, str) or not 0 < len(subject) <= 255:
+    if not isinstance(subject, str) or not 0 < len(subject) <= 255 or not subject.isprintable():
         raise ValueError("The provider names no subject.")
     email = said.get("email") if said.get("email_verified") is True else ""
     return Claims(
@@ -43,6 +43,17 @@ def read_claims(said: Mapping[str, Any], *, issuer: str, login_claim: str = "", 
         email=_text(email),
         groups=_groups(said.get(groups_claim)) if groups_claim else frozenset(),
     )
+
+
+def both_said(token: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claims of the ID token and of the answer about the user; of what both tell, the answer's.
+
+    That an address is verified is believed of the address beside it alone: never of one that the other tells.
+    """
+    said = {**token, **userinfo}
+    if "email" in userinfo and userinfo["email"] != token.get("email"):
+        said["email_verified"] = userinfo.get("email_verified")
+    return said
 
 
 def same_address(one: str, other: str) -> bool:
@@ -62,7 +73,8 @@ def settle(now: Roles, wanted: Set[str]) -> Roles:
 
 
 def _text(value: object) -> str:
-    return value.strip() if isinstance(value, str) and len(value) <= 254 else ""
+    """Return a text as it is: a provider may know ` alice` and `alice` as two people."""
+    return value if isinstance(value, str) and len(value) <= 254 and value.isprintable() else ""
 
 
 def _groups(value: object) -> frozenset[str]:

@@ -27,6 +27,15 @@ def _address(text: str) -> IPv4Address | IPv6Address:
     return mapped or address  # a dual-stack socket reports ::ffff:10.4.0.9 for 10.4.0.9
 
 
+def caller_of(address: str) -> str:
+    """Return what tries from an address are counted under: of IPv6 its /64, for one host has all of that."""
+    try:
+        found = _address(address)
+    except ValueError:
+        return address
+    return str(found) if found.version == 4 else str(ip_network((int(found), 64), strict=False))
+
+
 def is_allowed(address: str, networks: Iterable[Network]) -> bool:
     """Say whether an address lies in one of the ranges; no ranges means anywhere.
 

@@ -162,6 +162,7 @@ def _close(actor: Actor, switch: KillSwitch, old: str, new: str, reason: str, ve
     if not reason.strip():
         raise Invalid("A reason is needed.", code="reason_missing", extra={"field": "reason"})
     with transaction.atomic():
+        _lock()  # who agrees at the same instant has read that it waits
         moved = KillSwitch.objects.filter(pk=switch.pk, state=old).update(
             state=new, ended_by=user, ended_at=clock.now(), end_reason=reason.strip()
         )

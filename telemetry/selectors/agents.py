@@ -6,6 +6,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 
 from principals.models import Agent
 from telemetry.models import Job, JobState
+from telemetry.selectors.held import held_now
 from telemetry.selectors.job_usage import ran_within, usage_sums
 from telemetry.selectors.scope import Scope
 from telemetry.selectors.totals import HOUR_S, ratio
@@ -36,8 +37,9 @@ class AgentLoad:
 
 
 def count_running(agents: QuerySet[Agent]) -> int:
-    """Count the jobs of some agents that Slurm still holds in its queue, array tasks one by one."""
-    return Job.objects.active().filter(agent__in=agents).aggregate(tasks=Sum("array_tasks"))["tasks"] or 0
+    """Count the jobs of some agents that Slurm can still hold in its queue, array tasks one by one."""
+    held = held_now(Job.objects.active().filter(agent__in=agents))
+    return held.aggregate(tasks=Sum("array_tasks"))["tasks"] or 0
 
 
 def by_agent(scope: Scope) -> list[AgentLoad]:

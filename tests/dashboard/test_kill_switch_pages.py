@@ -2,10 +2,12 @@
 
 import pytest
 
+from portal.core import clock
 from principals.models import Agent, KillSwitch
 from telemetry.models import Job
 from tests import factories
 from tests.conftest import Cast, sign_in
+from tests.telemetry.job_rows import make_job
 from tests.telemetry.logs import ingest, live_row, text
 
 pytestmark = pytest.mark.django_db
@@ -19,6 +21,18 @@ def test_its_reach_is_shown_before_anybody_is_stopped(cast: Cast) -> None:
     assert (page.context["preview"]["reach"].agents, page.context["preview"]["running"]) == (1, 7)
     assert cast.agent.name in page.content.decode()
     assert not KillSwitch.objects.exists()
+
+
+def test_running_jobs_are_counted_by_whichever_way_they_are_an_agents(cast: Cast) -> None:
+    """A receipt names an agent without a session; what an old file called running runs no more."""
+    user, now = factories.make_cluster_user(factories.make_cluster(), cast.agent.owner), int(clock.now().timestamp())
+    for began, tasks in ((now - 60, 3), (now - 30 * 86_400, 1)):
+        make_job(
+            user, cast.lab, submit=began, start=began, state="RUNNING", usage_end=began + 30, timelimit_s=3600,
+            agent=cast.agent, array_tasks=tasks,
+        )  # fmt: skip
+    page = sign_in(cast.staff).get(URL, {"kind": "agent", "which": cast.agent.name})
+    assert page.context["preview"]["running"] == 3
 
 
 def test_it_is_pulled_and_ended(cast: Cast) -> None:

@@ -1,7 +1,9 @@
 """The kill switch: whoever it is on is stopped, nobody else is, and what was is given back."""
 
 import threading
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -207,3 +209,44 @@ def test_two_who_pull_it_at_once_make_one(cast: Cast) -> None:
     # Ends differ by microseconds: the later one may last longer, and then stands beside the first with its own hold.
     assert len(made) + len(refused) == 2
     assert Hold.objects.filter(kind="kill_switch").count() == len(made) == len({switch.hold_id for switch in made})
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_somebody_agrees_to_is_not_withdrawn_meanwhile(cast: Cast, settings, monkeypatch) -> None:
+    """Of a yes and a no at once one is refused: nobody is told that nobody was stopped while agents are."""
+    settings.KILL_SWITCH_ALONE = 0
+    asked = pull(cast, "all")
+    agrees, other_ended, refused = threading.Event(), threading.Event(), list[Exception]()
+    place_hold = switches.place_hold
+
+    def slowly(**options: object) -> Hold:
+        agrees.set()
+        other_ended.wait(1)  # the other waits for our commit, or ends now
+        return place_hold(**options)
+
+    monkeypatch.setattr(switches, "place_hold", slowly)
+
+    def run(act: Callable[[], object]) -> None:
+        try:
+            act()
+        except Conflict as error:
+            refused.append(error)
+        finally:
+            connection.close()
+
+    def withdraw() -> None:
+        agrees.wait(30)
+        try:
+            switches.withdraw(actor=factories.actor_of(cast.staff), switch=asked, reason="A mistake.")
+        finally:
+            other_ended.set()
+
+    second = partial(switches.second, actor=factories.actor_of(cast.infosec), switch=asked)
+    threads = [threading.Thread(target=run, args=(act,)) for act in (second, withdraw)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(refused) == 1
+    asked.refresh_from_db()
+    assert (asked.state, asked.ended_by, asked.end_reason) == (KillSwitch.State.IN_FORCE, None, "")

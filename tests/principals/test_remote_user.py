@@ -47,6 +47,16 @@ def test_the_front_signs_in_and_changes_who_it_is(db) -> None:
     assert (_get(client, "u0008").status_code, _who(client)) == (200, "u0008")
 
 
+def test_a_name_that_passed_on_is_its_new_owner(db) -> None:
+    before = factories.make_user("u0007")
+    client = Client()
+    _get(client, "u0007")
+    User.objects.filter(pk=before.pk).update(username="u0007-old")
+    after = factories.make_user("u0007")
+    _get(client, "u0007")
+    assert client.session["_auth_user_id"] == str(after.pk)
+
+
 def test_without_the_front_its_session_ends(db) -> None:
     factories.make_user("u0007")
     for login, extra in ((None, {}), ("u0007", {"REMOTE_ADDR": "10.0.4.8"})):

@@ -50,6 +50,22 @@ def test_the_eleventh_try_waits(alice: None, standing_clock: None) -> None:
     assert b"Too many tries" in response.content
 
 
+@pytest.mark.parametrize("name", ["ALICE", " alice ", "ａlice", "aLicｅ"])
+def test_one_name_has_its_tries_however_it_is_written(alice: None, standing_clock: None, name: str) -> None:
+    cache.clear()
+    for _ in range(10):
+        _try("wrong")
+    assert _try(PASSWORD, name).status_code == 429
+
+
+def test_one_host_has_its_tries_from_all_of_its_addresses(alice: None, standing_clock: None) -> None:
+    cache.clear()
+    data = {"username": "alice", "password": "wrong"}
+    answers = [Client(REMOTE_ADDR=f"2001:db8::{number:x}").post("/sign-in/", data) for number in range(1, 12)]
+    assert [answer.status_code for answer in answers] == [200] * 10 + [429]
+    assert Client(REMOTE_ADDR="2001:db8:0:1::1").post("/sign-in/", data).status_code == 200
+
+
 def test_spraying_names_from_one_address_stops(alice: None, standing_clock: None, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr("principals.views.TRIES_FROM_ADDRESS", 5)
     answers = [_try("wrong", f"name{number}").status_code for number in range(6)]

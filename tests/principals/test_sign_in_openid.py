@@ -12,6 +12,7 @@ from django.test import Client, override_settings
 from portal.core.models import AuditEvent
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
+from principals.engine.claims import both_said, read_claims
 from principals.models import SignInIdentity, User
 from tests import factories
 from tests.support.openid import Provider, running_provider
@@ -57,6 +58,28 @@ def test_it_proves_the_code_and_asks_for_what_is_set(db, provider) -> None:
         query = parse_qs(urlsplit(Client().get("/sign-in/with/oidc/")["Location"]).query)
     assert query["code_challenge_method"] == ["S256"] and query["state"][0]
     assert set(query["scope"][0].split()) == {"openid", "profile", "email", "groups"}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"auth_params": "redirect_uri=https://evil.example/&code_challenge=mine&code_challenge_method=plain"},
+        {"auth_params": "acr_values=none&prompt=none&state=mine"},
+        {"scope": "openid offline_access"},
+        {"process": "connect", "action": "reauthenticate"},
+    ],
+)
+def test_a_link_asks_the_provider_for_nothing_of_its_own(db, provider, asked) -> None:
+    def told(**more: str) -> dict[str, list[str]]:
+        found = Client().get("/sign-in/with/oidc/", more | {"next": "/aup/"})
+        return parse_qs(urlsplit(found["Location"]).query)
+
+    with provider.set():
+        plain, from_link = told(), told(**asked)
+    assert set(plain) == set(from_link)
+    for name in set(plain) - {"state", "code_challenge"}:
+        assert sorted(plain[name][0].split()) == sorted(from_link[name][0].split())
+    assert {from_link["state"][0], from_link["code_challenge"][0]}.isdisjoint({"mine"})
 
 
 def test_it_never_goes_off_host(db, provider) -> None:
@@ -176,6 +199,53 @@ def test_roles_follow_groups_at_each_sign_in(db, provider) -> None:
     assert [row.payload["after"]["roles"] for row in told] == [
         ["auditor", "infosec", "staff"], ["auditor", "staff"], ["auditor"],
     ]  # fmt: skip
+
+
+def test_a_way_in_that_tells_no_groups_gives_none_of_their_roles(db, provider) -> None:
+    """Else whoever left the group keeps its role by signing in with a password."""
+    user = factories.make_user("u0007", password="correct horse battery", is_auditor=True)
+    provider.tell("sub-7", preferred_username="u0007", groups=["rc-staff"])
+    for gives in (GROUPS, {}):  # {}: the site lets groups give nothing any more
+        with provider.set(LOGIN_CLAIM="preferred_username", **GROUPS):
+            _sign_in(provider, "sub-7")
+        with provider.set(LOGIN_CLAIM="preferred_username", **gives):
+            Client().post("/sign-in/", {"username": "u0007", "password": "correct horse battery"})
+        user.refresh_from_db()
+        assert (user.is_research_computing, user.is_auditor, user.roles_from_groups) == (False, True, [])
+
+
+@pytest.mark.parametrize("login", [" u0007", "u0007\xa0", "u0007\n"])
+def test_a_login_name_is_read_as_it_is(db, provider, login) -> None:
+    factories.make_user("u0007")
+    provider.tell("sub-9", preferred_username=login)
+    with provider.set(LOGIN_CLAIM="preferred_username"):
+        answer = _sign_in(provider, "sub-9")
+    assert (answer.status_code, _who(answer)) == (403, None)
+
+
+@pytest.mark.parametrize(
+    ("token", "userinfo", "email"),
+    [
+        ({"email": "m@example.org", "email_verified": True}, {"email": "ada@example.org"}, ""),
+        ({"email_verified": True}, {"email": "ada@example.org"}, ""),
+        ({"email": "ada@example.org", "email_verified": True}, {"email": "ada@example.org"}, "ada@example.org"),
+        ({"email": "m@example.org"}, {"email": "ada@example.org", "email_verified": True}, "ada@example.org"),
+        ({"email": "ada@example.org", "email_verified": True}, {}, "ada@example.org"),
+        ({}, {"email": "ada@example.org", "email_verified": True}, "ada@example.org"),
+    ],
+)
+def test_an_address_is_verified_by_who_tells_it(token, userinfo, email) -> None:
+    said = both_said({"sub": "1", **token}, {"sub": "1", **userinfo} if userinfo else {})
+    assert read_claims(said, issuer="https://id.example.org").email == email
+
+
+@pytest.mark.parametrize("odd", ["u0007\0", "u0007\ud800", "u\r\n0007"])
+def test_what_no_database_holds_is_no_name(odd) -> None:
+    with pytest.raises(ValueError, match="no subject"):
+        read_claims({"sub": odd}, issuer="https://id.example.org")
+    said = {"sub": "7", "name": odd, "email": odd, "email_verified": True}
+    claims = read_claims(said, issuer="https://id.example.org", login_claim="name")
+    assert (claims.login, claims.email) == ("", "")
 
 
 def test_a_role_given_by_hand_stays(db, provider) -> None:

@@ -36,7 +36,7 @@ def test_what_it_does_not_name_may_not(address):
      "https://hooks.example.org\\@evil.test/", "https://evil.test@hooks.example.org/", "https://hooks.example.org/a b",
      "https://hooks.example.org/\r\nX: y", "https://[::1]/", "https://hooks.example.org:99999/", "https://häks.example/",
      "https://hooks.example.org?x", "https://-a.example.org/", "https://hooks.example.org/\n",
-     "https://hooks.example.org/" + "a" * 300],
+     "https://hooks.example.org/" + "a" * 300, "https://hoo\u212as.example.org/", "https://hooks.example.org/\u017f"],
 )  # fmt: skip
 def test_what_is_no_address_is_refused(address):
     with pytest.raises(Invalid) as refused:
@@ -56,6 +56,9 @@ def test_a_site_that_names_nonsense_is_told_so(entry):
     ("address", "here", "may"),
     [("10.1.2.3", False, True), ("192.0.2.7", False, True), ("127.0.0.1", False, False), ("::1", False, False),
      ("169.254.169.254", False, False), ("fe80::1%eth0", False, False), ("0.0.0.0", False, False),  # noqa: S104
+     ("2002:7f00:1::", False, False), ("2002:a9fe:a9fe::", False, False), ("2002:a01:203::", False, True),
+     ("2001:0:c000:207:0:0:80ff:fffe", False, False), ("64:ff9b::a9fe:a9fe", False, False),
+     ("2002:7f00:1::", True, False), ("::ffff:10.1.2.3", False, True),
      ("::ffff:127.0.0.1", False, False), ("224.0.0.1", False, False), ("127.0.0.1", True, True),
      ("10.1.2.3", True, False)],
 )  # fmt: skip

@@ -82,10 +82,18 @@ def _hold(user: User) -> None:
     )  # fmt: skip
 
 
+def _groups_of(user: User, *, seen: timedelta) -> None:
+    """Let groups have given somebody their role, at a sign-in so long ago."""
+    User.objects.filter(pk=user.pk).update(
+        is_research_computing=True, roles_from_groups=["staff"], last_login=clock.now() - seen
+    )
+
+
 ENDS = {
     "owner_inactive": lambda hook: User.objects.filter(pk=hook.owner.pk).update(is_active=False),
     "owner_held": lambda hook: _hold(hook.owner),
     "auditor_reads": lambda hook: User.objects.filter(pk=hook.owner.pk).update(is_auditor=True),
+    "roles_unconfirmed": lambda hook: _groups_of(hook.owner, seen=timedelta(days=31)),
     "topic_not_allowed": lambda hook: LabMembership.objects.filter(user=hook.owner).delete(),
 }
 
@@ -102,6 +110,14 @@ def test_a_right_that_is_gone_switches_it_off_before_anything_is_sent(cast, rece
     assert (event.actor_kind, event.object_id) == ("system", row.public_id)
     deliver()
     assert receiver.got == []
+
+
+def test_a_role_of_groups_is_believed_for_a_month_after_a_sign_in(cast, receiver):
+    hook = register(cast.pi, receiver.address, f"lab:{cast.lab.pk}")
+    _groups_of(cast.pi, seen=timedelta(days=29))
+    tell("a", topics=(f"lab:{cast.lab.pk}",))
+    deliver()
+    assert len(receiver.got) == 1 and hook.now.is_on
 
 
 def test_so_does_a_host_that_the_site_names_no_more(webhook, receiver, settings):
