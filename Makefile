@@ -12,7 +12,7 @@ BASE_PYTHON = $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	&& { echo $$p; break; }; done)
 PYTEST := $(PY) -m pytest -q
 
-.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility bench-collector bench-events demo-collector clean
+.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility bench-collector bench-events bench-polling demo-collector clean
 
 run: $(STAMP)
 	@exec $(PY) manage.py run
@@ -80,6 +80,10 @@ bench-collector: $(DEV_STAMP)
 bench-events: $(DEV_STAMP)
 	@$(PY) -m tests.bench.events $(if $(SUBSCRIBERS),--subscribers $(SUBSCRIBERS)) $(if $(RATE),--rate $(RATE)) \
 		$(if $(SECONDS),--seconds $(SECONDS))
+
+# A loop of squeue, `gatehouse wait`, and the loop with the portal's squeue, on a real Slurm. As root.
+bench-polling: $(DEV_STAMP)
+	@$(PY) -m tests.bench.polling $(if $(JOBS),--jobs $(JOBS))
 
 # Two hours of an agent's and a person's work with real processes, through a collector and a portal, in two minutes.
 demo-collector: $(STAMP)

@@ -26,15 +26,14 @@ TOLD = {"fields": list(KEYS), "rows": [[ROW.get(key, "") for key in KEYS]], "log
 class Portal(BaseHTTPRequestHandler):
     """Answers what `told` and `shared` say, and notes what was asked."""
 
-    first: tuple[int, object] | None = None  # the answer to the first question alone
     told: tuple[int, object] = (200, TOLD)
     shared: tuple[int, object] = (409, {"code": "not_shared", "detail": "Not for you."})
     asked: list[object]
+    first: list[tuple[int, object]]  # said before `told`, one a question
 
     def do_GET(self) -> None:
         self.asked.append(self.path)
-        first, type(self).first = self.first, None
-        self._answer(first or self.told)
+        self._answer(self.first.pop(0) if self.first else self.told)
 
     def do_POST(self) -> None:
         self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
@@ -55,6 +54,7 @@ class Portal(BaseHTTPRequestHandler):
 def portal() -> Iterator[type[Portal]]:
     class Mine(Portal):
         asked: list[object] = []
+        first: list[tuple[int, object]] = []
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Mine)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -95,11 +95,26 @@ def test_a_script_in_path_prints_what_the_portal_knows(portal, folder: Path) -> 
 
 def test_a_loop_beyond_its_budget_is_told_why_and_answered_later(portal, folder: Path) -> None:
     refusal = {"detail": "120 questions are used.", "remedy": "Use gatehouse wait.", "retry_after_s": 1}
-    portal.first = 429, refusal
+    portal.first = [(429, refusal)]
     ran = run(folder, portal.url, "squeue", "--me", "-h", "-o", "%i")
     assert (ran.stdout, ran.returncode) == ("7\n", 0)
     assert ran.stderr == "gatehouse: 120 questions are used. Use gatehouse wait.\ngatehouse: as of 3 s ago.\n"
     assert len(portal.asked) == 2
+
+
+@pytest.mark.parametrize(("age_s", "questions"), [(2.0, 2), (0.0, 1)])
+def test_a_job_that_is_new_is_looked_for_once_more(portal, folder: Path, age_s: float, questions: int) -> None:
+    """Where the queue was read before we asked; what was read since, knows the job or never will."""
+    portal.first = [(200, TOLD | {"rows": [], "ended": [], "age_s": age_s, "retry_after_s": 2})]
+    ran = run(folder, portal.url, "squeue", "-h", "-j", "7", "-o", "%T")
+    assert ran.stdout.startswith("PENDING\n" if questions == 2 else "real squeue:-h\n")
+    assert [isinstance(each, str) for each in portal.asked].count(True) == questions
+
+
+def test_nobody_waits_for_a_job_that_never_shows(portal, folder: Path) -> None:
+    portal.told = 200, TOLD | {"rows": [], "age_s": 20, "retry_after_s": 5}
+    ran = run(folder, portal.url, "squeue", "-j7", GATEHOUSE_NEW_S="0.1")
+    assert ran.stdout == "real squeue:-j7\n"
 
 
 def test_what_is_not_printed_is_shared(portal, folder: Path) -> None:

@@ -1,5 +1,8 @@
 """Leases: one of two wins, a lease lapses, its holder renews it."""
 
+import os
+import subprocess
+import sys
 import threading
 from datetime import timedelta
 
@@ -8,6 +11,7 @@ from django.db import connections
 
 from portal.core import clock, leases
 from portal.core.models import Lease
+from tests.support.capabilities import ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -82,3 +86,30 @@ def test_a_lease_that_a_clock_ahead_wrote_holds_nobody_up() -> None:
 
     assert leases.take("sealer", "b", seconds=60)
     assert not leases.take("sealer", "c", seconds=60)
+
+
+@pytest.mark.outside
+def test_the_lease_of_a_process_that_was_killed_here_is_free_at_once() -> None:
+    code = "import os; from portal.core import leases; print(leases.holder_name(), flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import django; django.setup(); {code}"], cwd=ROOT, text=True,
+        env=os.environ | {"DJANGO_SETTINGS_MODULE": "portal.settings"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as other:  # fmt: skip
+        assert other.stdout is not None
+        holder = other.stdout.readline().strip()
+        assert leases.take("reader", holder, seconds=180)
+        assert not leases.is_gone(holder) and not leases.take("reader", "mine", seconds=180)
+        other.kill()
+    assert leases.is_gone(holder) and leases.take("reader", "mine", seconds=180)
+
+
+@pytest.mark.parametrize("place", ["", "0123456789ab"])
+def test_of_a_process_elsewhere_nobody_says_that_it_is_gone(place: str) -> None:
+    assert not leases.is_gone(f"login1:{place}:999999999:1:abcd")
+    assert not leases.is_gone("login1:999999999:abcd")  # as names were written before
+
+
+def test_an_id_that_another_process_has_by_now_is_no_sign_of_life() -> None:
+    host, place, pid, _, token = leases.holder_name().rsplit(":", 4)
+    assert leases.is_gone(f"{host}:{place}:{pid}:1:{token}") is bool(place)
+    assert not leases.is_gone(leases.holder_name())

@@ -114,7 +114,7 @@ class Node:
             [sys.executable, "-m", "portal.cli.main", *command], user=ME, cwd="/tmp", check=False, timeout=60,  # noqa: S108
             env={
                 "GATEHOUSE_URL": self.url, "GATEHOUSE_TOKEN": self.token, "PYTHONPATH": str(ROOT), "TZ": "UTC",
-                "PATH": path or str(self.folder), **environment,
+                "PATH": path or str(self.folder), "GATEHOUSE_NEW_S": "0", **environment,
             },
             capture_output=True,
         )  # fmt: skip

@@ -230,6 +230,7 @@ def test_it_leaves_a_slow_slurm_in_peace() -> None:
     pace = Pace(look_s=5, sweep_s=300)
     assert _pause_s(pace, took_s=0.1, failures=0) == 5
     assert _pause_s(pace, took_s=2, failures=0) == pytest.approx(18)
+    assert _pause_s(pace, took_s=0.5, owed_s=10, failures=0) == pytest.approx(14.5)
     assert [_pause_s(pace, took_s=0, failures=count) for count in (1, 2, 9)] == [10, 20, 60]
 
 

@@ -22,6 +22,9 @@ SHARED_TIMEOUT_S: Final = 20
 TOO_MANY: Final = 429
 LONGEST_WAIT_S: Final = 600.0
 OLDEST_S: Final = 30.0
+# So long may the portal take to see a job that was just submitted: one look of its reader answers everybody who waits.
+NEW_S: Final = 8.0
+_LEAST_S: Final = 1.0  # between two questions to the portal
 _UNKNOWN: Final = frozenset({"queue_unknown", "queue_not_kept"})
 _ZONES: Final = "zoneinfo/"
 Attempt = Callable[[Sequence[str], str], Printed]
@@ -70,20 +73,38 @@ def _printed_or_shared(program: str, arguments: Sequence[str]) -> Printed:
 
 def _print_squeue(arguments: Sequence[str], login: str) -> Printed:
     asked = read_squeue_arguments(arguments, os.environ)
-    jobs = ",".join(str(job) for job, _ in asked.jobs)
+    began = time.monotonic()
+    patience_s = _seconds("GATEHOUSE_NEW_S", NEW_S)
+    while True:
+        told, age_s = _queue([job for job, _ in asked.jobs])
+        queue = Queue(rows=told["rows"], logins=told["logins"], ended=told["ended"], open=told["open"])
+        try:
+            printed = print_queue(asked, queue, login=login, now_s=int(time.time()))
+        except PassedOn as passed:
+            waited_s = time.monotonic() - began
+            if passed.reason != "unknown_job" or age_s < waited_s or waited_s >= patience_s:
+                raise
+            # The queue was read before we were asked: a loop's first question is answered by the next look at it.
+            due_s = max(_LEAST_S, _number(told.get("retry_after_s")) - age_s)
+            time.sleep(min(due_s, patience_s - waited_s))
+        else:
+            _say(f"as of {age_s:.0f} s ago.")
+            return printed
+
+
+def _queue(jobs: Sequence[int]) -> tuple[dict[str, Any], float]:
+    """Ask the portal for one's own jobs in the queue; return also how old that is."""
+    numbers = ",".join(map(str, jobs))
     try:
-        told = client.get(f"/slurm/squeue?cluster={quote(_cluster())}&jobs={jobs}", timeout_s=TIMEOUT_S)
+        told = client.get(f"/slurm/squeue?cluster={quote(_cluster())}&jobs={numbers}", timeout_s=TIMEOUT_S)
     except client.PortalRefused as refused:
         if refused.problem.get("code") in _UNKNOWN:
             raise PassedOn(refused.problem["code"]) from None
         raise
     age_s = _number(told.get("age_s"))
-    if age_s > _oldest_s() or told.get("fields") != list(KEYS):
+    if age_s > _seconds("GATEHOUSE_MAX_AGE_S", OLDEST_S) or told.get("fields") != list(KEYS):
         raise PassedOn("old")
-    queue = Queue(rows=told["rows"], logins=told["logins"], ended=told["ended"], open=told["open"])
-    printed = print_queue(asked, queue, login=login, now_s=int(time.time()))
-    _say(f"as of {age_s:.0f} s ago.")
-    return printed
+    return told, age_s
 
 
 def _pass_sacct(arguments: Sequence[str], login: str) -> Printed:
@@ -125,11 +146,11 @@ def _cluster() -> str:
     return os.environ.get("GATEHOUSE_CLUSTER", "")
 
 
-def _oldest_s() -> float:
+def _seconds(name: str, usual: float) -> float:
     try:
-        return float(os.environ.get("GATEHOUSE_MAX_AGE_S", OLDEST_S))
+        return float(os.environ.get(name, usual))
     except ValueError:
-        return OLDEST_S
+        return usual
 
 
 def _number(value: Any) -> float:

@@ -26,6 +26,8 @@ STANDBY_S: Final = 10.0
 BACK_OFF_S: Final = 60.0
 # Of the time at most: a controller that takes a second to answer is asked every ten.
 SHARE: Final = 0.1
+# What a sweep or an inventory took is made good in several pauses, by so much in each: nobody waits long for the queue.
+LONGEST_DEBT_S: Final = 10.0
 # How often it is looked whether a hook told of a job: a query of our own, and Slurm is asked only where one did.
 HOOKS_EVERY_S: Final = 0.4
 HOOKS_SHARE: Final = 0.25  # of the time at most, as above
@@ -118,16 +120,18 @@ def serve(
 
 def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str], None]) -> None:
     """Look and sweep while the lease is held."""
-    swept, failures, round_ = float("-inf"), 0, Round(pace)
+    swept, failures, round_, debt_s = float("-inf"), 0, Round(pace), 0.0
     say(f"Reading {reader.cluster.name}.")
     try:
         while reader.goes_on():
-            began, asked_s = time.monotonic(), reader.asked_s
+            began, asked_s, look_s = time.monotonic(), reader.asked_s, 0.0
             try:
                 if not reader.is_met:
                     reader.meet()
+                before_s = reader.asked_s
                 reader.look()
                 reader.answer_hooks()
+                look_s = reader.asked_s - before_s
                 if began - swept >= pace.sweep_s:
                     reader.sweep()
                     swept = began
@@ -144,7 +148,10 @@ def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str]
                 say(f"{problem} Trying again.")
             rollups.refresh(cluster=reader.cluster)
             # What we ourselves take to write and add up is no burden of Slurm's.
-            pause_s = _pause_s(pace, took_s=reader.asked_s - asked_s, failures=failures)
+            debt_s += (reader.asked_s - asked_s - look_s) * (1 / SHARE - 1)
+            pays_s = debt_s if failures else min(debt_s, LONGEST_DEBT_S)
+            debt_s -= pays_s
+            pause_s = _pause_s(pace, took_s=look_s, owed_s=pays_s, failures=failures)
             if pause_s > CLOSED_AFTER_S:
                 reader.close()
             _pause(reader, pause_s, stop, asks=not failures)
@@ -187,7 +194,10 @@ def _take_inventory(reader: Reader, round_: Round, say: Callable[[str], None]) -
     round_.settle(kind, time.monotonic(), worked=worked)
 
 
-def _pause_s(pace: Pace, *, took_s: float, failures: int) -> float:
-    """Return how long to leave Slurm in peace: longer where it was slow, much longer where it did not answer."""
+def _pause_s(pace: Pace, *, took_s: float, failures: int, owed_s: float = 0.0) -> float:
+    """Return how long to leave Slurm in peace: longer where it was slow, much longer where it did not answer.
+
+    `took_s` is what the look took, `owed_s` what else is to be made good now.
+    """
     patience_s = min(BACK_OFF_S, pace.look_s * 2**failures) if failures else 0
-    return max(pace.look_s, took_s * (1 / SHARE - 1), patience_s)
+    return max(pace.look_s, took_s * (1 / SHARE - 1) + owed_s, patience_s)
