@@ -28,7 +28,7 @@ def require_absent(path: Path) -> None:
 def text_of(values: Mapping[str, str], path: Path) -> str:
     """Return what the file will hold. Errors: `Invalid` for a value that cannot stand in it."""
     for name, value in values.items():
-        if _UNWRITABLE & set(value):
+        if _UNWRITABLE & set(value) or not value.isprintable():  # some of those end a line, to our own reader
             raise Invalid(
                 f"{name} holds a character that a settings file cannot.", code="value_unwritable",
                 remedy=f"Do without quotes, backslashes, `$` and line ends, or put it into a file and set {name}_FILE.",

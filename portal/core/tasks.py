@@ -1,8 +1,9 @@
 """Celery edge of the kernel: sealing and anchoring the audit trail, and keeping tables to their term."""
 
 from celery import shared_task
+from django.contrib.sessions.models import Session
 
-from portal.core import anchors, audit, idempotency, leases, live
+from portal.core import anchors, audit, clock, idempotency, leases, live
 
 SEALER = "audit-sealer"
 
@@ -22,5 +23,6 @@ def anchor_audit() -> int:
 
 @shared_task
 def prune() -> dict[str, int]:
-    """Delete live events and idempotency keys past their term."""
-    return {"live_events": live.prune(), "idempotency_keys": idempotency.prune()}
+    """Delete live events, idempotency keys and browsers' sessions past their term."""
+    sessions, _ = Session.objects.filter(expire_date__lt=clock.now()).delete()
+    return {"live_events": live.prune(), "idempotency_keys": idempotency.prune(), "sessions": sessions}

@@ -119,13 +119,19 @@ def settle_roles(*, actor: Actor, user: User, wanted: frozenset[str]) -> bool:
 
 
 def forget_identities(*, actor: Actor, user: User) -> int:
-    """Untie a person from every provider: the next sign-in ties them anew. Return how many there were."""
+    """Untie a person from every provider: the next sign-in ties them anew. Return how many there were.
+
+    Who signs in there alone is signed out: whoever was tied wrongly would go on for as long as a session lasts.
+    """
     permissions.require(actor, "facility.run")
     with transaction.atomic():
         identities: QuerySet[SignInIdentity] = user.identities.all()
         issuers = sorted(identities.values_list("issuer", flat=True))
         if issuers:
             identities.delete()
+            if not user.has_usable_password():
+                user.set_unusable_password()  # another one, and sessions hang on it
+                user.save(update_fields=["password"])
             _record(actor, "person.forget_identities", user, before={"issuers": issuers})
     return len(issuers)
 

@@ -135,6 +135,16 @@ def test_a_name_or_address_that_passed_on_does_not_open_the_old_account(db, prov
         assert _who(_sign_in(provider, "successor")) == "u0007"  # staff said so
 
 
+def test_who_was_tied_wrongly_is_signed_out_when_untied(db, provider) -> None:
+    user = factories.make_user("u0007")
+    provider.tell("intruder", preferred_username="u0007")
+    with provider.set(LOGIN_CLAIM="preferred_username"):
+        browser = _sign_in(provider, "intruder").browser  # type: ignore[attr-defined]
+        assert browser.get("/aup/").status_code == 200
+        principal_services.forget_identities(actor=SYSTEM_ACTOR, user=User.objects.get(pk=user.pk))
+        assert browser.get("/aup/").status_code == 302
+
+
 def test_another_login_name_with_a_known_address_is_refused(db, provider) -> None:
     factories.make_user("u0007", email="ada@example.org")
     provider.tell("sub-9", preferred_username="u0009", email="ada@example.org", email_verified=True)
