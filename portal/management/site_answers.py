@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from environ import Env
 
@@ -64,7 +64,19 @@ def _of_site(answers: Answers) -> dict[str, str]:
         "ALLOWED_HOSTS": ",".join(dict.fromkeys([host, "localhost", "127.0.0.1"])),
         "DEMO": "0",
     }
-    return values | ({"GATEHOUSE_PROXY_COUNT": "1"} if by_proxy else {})
+    # Without a proxy `make run` listens where the address says.
+    number = _port_of(parts)
+    port = {"PORT": str(number)} if number and not by_proxy and not answers.database else {}
+    return values | port | ({"GATEHOUSE_PROXY_COUNT": "1"} if by_proxy else {})
+
+
+def _port_of(parts: SplitResult) -> int | None:
+    try:
+        return parts.port
+    except ValueError:
+        raise Invalid(
+            "The address has no such port.", code="answer_invalid", remedy="Say a port from 1 to 65535."
+        ) from None
 
 
 def _of_services(answers: Answers) -> dict[str, str]:

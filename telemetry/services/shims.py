@@ -86,9 +86,22 @@ def _zones() -> frozenset[str]:
     return frozenset(zoneinfo.available_timezones())
 
 
+_WHY: Final = {
+    "not_here": "this site has it run no commands of Slurm for others",
+    "slurm": "Slurm does not answer it",
+    "busy": "too many ask at once",
+    "unknown_job": "it knows no such job of yours",
+    "other_user": "it is not of your own jobs alone",
+    "all_users": "it is not of your own jobs alone",
+    "environment": "a variable or the time zone of this node changes what is printed",
+    "option": "it does not know an option",
+}
+
+
 def _refusal(reason: str) -> NotShared:
+    words = _WHY.get(reason, reason.replace("_", " "))
     return NotShared(
-        f"The portal does not run this for you ({reason}).", remedy="Run Slurm’s own command; `gatehouse` does.",
+        f"The portal does not run this for you: {words}.", remedy="Run Slurm’s own command; `gatehouse` does.",
         extra={"reason": reason},
     )  # fmt: skip
 

@@ -66,6 +66,8 @@ def test_a_fault_of_the_form_stays_on_the_page(cast: Cast) -> None:
     nowhere = client.get(URL, {"kind": "lab", "which": "<b>nowhere</b>"})
     assert nowhere.status_code == 200 and nowhere.context["target"] is None
     assert "<b>nowhere" not in nowhere.content.decode()
+    unnamed = client.get(URL, {"kind": "lab", "which": ""})
+    assert unnamed.context["target"] is None and "nothing of that name" in unnamed.content.decode()
     answer = client.post(f"{URL}?kind=agent&which={cast.agent.name}", {"reason": "", "hours": "8"})
     assert answer.status_code == 422
     assert not KillSwitch.objects.exists()

@@ -191,8 +191,9 @@ def test_a_word_does_not_run_together_with_its_number(value, shown):
 
 
 def test_a_table_of_one_row_says_row():
-    table = '{% data_table "T" id="t" columns="A" total=total noun="jobs" %}<tr><td>x</td></tr>{% enddata_table %}'
-    assert "1 of 1 job<" in draw(table, total=1) and "1 of 5 jobs<" in draw(table, total=5)
+    table = '{% data_table "T" id="t" columns="A" total=total noun=noun %}<tr><td>x</td></tr>{% enddata_table %}'
+    assert "1 of 1 job<" in draw(table, total=1, noun="jobs") and "1 of 5 jobs<" in draw(table, total=5, noun="jobs")
+    assert "delivery<" in draw(table, total=1, noun="deliveries") and "batch<" in draw(table, total=1, noun="batches")
 
 
 def test_choices_say_what_they_mean():

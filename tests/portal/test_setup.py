@@ -104,6 +104,13 @@ def test_a_database_that_is_not_there_leaves_no_file(tmp_path):
     assert "`manage.py migrate` failed" in done.stderr
 
 
+def test_it_listens_where_the_address_says():
+    assert environment_of(answers(url="http://127.0.0.1:8080"))["PORT"] == "8080"
+    assert "PORT" not in environment_of(answers()) | environment_of(answers(url="https://gatehouse.example.org:8443"))
+    with pytest.raises(Invalid, match="port"):
+        environment_of(answers(url="http://127.0.0.1:99999"))
+
+
 def test_services_get_secrets_of_their_own():
     one, two = (environment_of(answers(database="postgres://db/g", broker="redis://r/0")) for _ in range(2))
     assert one["GATEHOUSE_PROFILE"] == "services" and one["GATEHOUSE_PROXY_COUNT"] == "1"

@@ -220,7 +220,8 @@ def test_what_a_command_printed_is_not_always_an_answer(
 
 def test_a_host_without_that_clusters_slurm_runs_nothing(slurm: Path, agent_api: Api, settings):
     settings.SHARED_CALLS = []
-    assert agent_api.post("/slurm/shared-calls", body("-X")).json()["reason"] == "not_here"
+    refused = agent_api.post("/slurm/shared-calls", body("-X")).json()
+    assert refused["reason"] == "not_here" and "no commands of Slurm for others" in refused["detail"]
     settings.SHARED_CALLS = ["aster"]
     (slurm.parent / "sacct").unlink()
     assert agent_api.post("/slurm/shared-calls", body("-n")).json()["reason"] == "slurm"

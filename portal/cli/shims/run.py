@@ -170,7 +170,8 @@ def _zone() -> str:
 
 def _why(error: Exception) -> str:
     if isinstance(error, client.PortalRefused):
-        return str(error.problem.get("detail") or error.problem.get("title") or "The portal refused.")
+        words = str(error.problem.get("detail") or error.problem.get("title") or "The portal refused")
+        return words if words.endswith((".", "!", "?")) else f"{words}."
     return str(error)
 
 

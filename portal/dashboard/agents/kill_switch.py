@@ -28,15 +28,25 @@ SHOWN: Final = 12  # agents of a preview
 RELATED: Final = ("asked_by", "decided_by", "ended_by", "hold")
 
 
+class NamedField(forms.CharField):
+    """A name that most kinds need: whether it may be empty is judged with the kind."""
+
+    def validate(self, value: Any) -> None:
+        pass
+
+
 class TargetForm(forms.Form):
     """Whom to stop."""
+
+    use_required_attribute = False
 
     kind = forms.ChoiceField(
         label="Stop", choices=KillSwitch.Target.choices, help_text="Agents alone: people stay signed in."
     )
-    which = forms.CharField(
-        label="Which", max_length=100, required=False,
-        help_text=f"The agent’s name, the login name, the lab’s name, or one of {', '.join(known_harnesses())}.",
+    which = NamedField(
+        label="Which one", max_length=100,
+        help_text=f"The agent’s name, the login name, the lab’s name, or one of {', '.join(known_harnesses())}. "
+        "For every agent: none.",
     )  # fmt: skip
 
     def target(self) -> Target | None:

@@ -60,6 +60,13 @@ def exports_of(request: HttpRequest | None, kinds: str, noun: str) -> list[dict[
     return [{"name": EXPORT_NAMES[kind], "noun": noun, "url": query(request, format=kind)} for kind in names]
 
 
+def _one(noun: str) -> str:
+    """Return a noun for one: deliveries, batches and jobs are a delivery, a batch and a job."""
+    if noun.endswith("ies"):
+        return f"{noun[:-3]}y"
+    return noun.removesuffix("es") if noun.endswith("ches") else noun.removesuffix("s")
+
+
 @register.simple_block_tag(takes_context=True)
 def data_table(
     context: Context, content: str, title: str, id: str, columns: str, *, sort: str = "", meta: str = "", css: str = "",
@@ -81,7 +88,7 @@ def data_table(
             **{key: value for key, value in locals().items() if key not in {"context", "request"}},
             "heads": heads(request, columns, sort),
             "export_links": exports_of(request, exports, noun),
-            "total_noun": noun.removesuffix("s") if total == 1 else noun,
+            "total_noun": _one(noun) if total == 1 else noun,
             "previous": query(request, page=page.previous_page_number()) if page and page.has_previous() else "",
             "next": query(request, page=page.next_page_number()) if page and page.has_next() else "",
         },
