@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -123,6 +124,14 @@ def test_what_is_refused_too_is_the_real_commands(portal, folder: Path, told, ar
     ran = run(folder, portal.url, "squeue", *arguments)
     assert ran.stdout == "".join(f"real squeue:{word}\n" for word in arguments or [""])
     assert ran.returncode == 5 and "Asking Slurm." in ran.stderr
+
+
+def test_a_loop_that_the_portal_turns_away_is_slow_to_ask_slurm(portal, folder: Path) -> None:
+    portal.told = (429, {"code": "too_many_requests", "detail": "600 requests in 60 s are used."})
+    began = time.monotonic()
+    ran = run(folder, portal.url, "squeue", "--me")
+    assert (ran.returncode, ran.stdout) == (5, "real squeue:--me\n")
+    assert time.monotonic() - began > 9 and "gatehouse wait JOB" in ran.stderr
 
 
 def test_without_a_portal_everything_is_the_real_commands(folder: Path) -> None:

@@ -19,6 +19,8 @@ from telemetry.engine.slurm.printing import KEYS, PassedOn, Printed, Queue, prin
 TIMEOUT_S: Final = 5  # whoever waits longer asks Slurm
 SHARED_TIMEOUT_S: Final = 20
 OLDEST_S: Final = 30.0
+TOO_MANY: Final = 429
+BRAKE_S: Final = 10.0
 _UNKNOWN: Final = frozenset({"queue_unknown", "queue_not_kept"})
 _ZONES: Final = "zoneinfo/"
 Attempt = Callable[[Sequence[str], str], Printed]
@@ -29,6 +31,9 @@ def run(program: str, arguments: Sequence[str]) -> int:
     try:
         printed = _printed_or_shared(program, arguments)
     except (client.PortalUnreachable, client.PortalRefused) as error:
+        if isinstance(error, client.PortalRefused) and error.status == TOO_MANY:
+            _say("This is asked too often: `gatehouse wait JOB` returns when a job is over, and asks nobody meanwhile.")
+            time.sleep(BRAKE_S)  # a loop that the portal turns away is not to be the controller's
         _say(f"{_why(error)} Asking Slurm.")
         run_real(program, arguments)
     sys.stdout.flush()
