@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.db.models import Q
@@ -50,12 +50,42 @@ def find_standing(actor: Actor, asked: Sequence[JobId], *, cluster: str = "") ->
                 code="cluster_ambiguous", remedy="Name the cluster.",
             )  # fmt: skip
         firsts[job.raw_id] = job
-    return [_standing(each, firsts.get(each.job)) for each in asked]
+    arrays: dict[int, Parts] = {}
+    return [_standing(each, firsts.get(each.job), arrays) for each in asked]
 
 
-def _standing(asked: JobId, first: Job | None) -> JobStanding:
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The records of one number with their keys, and when the last of them changed."""
+
+    keys: dict[Record, int]
+    last: datetime
+
+
+def _standing(asked: JobId, first: Job | None, arrays: dict[int, Parts]) -> JobStanding:
+    """`arrays`: whole ones that were read already, by their first rows: many may ask for parts of one."""
     if first is None:
         return JobStanding(asked, None, None, None)
+    is_task = asked.array_task is not None
+    parts = arrays.get(first.pk) if not is_task else None
+    if parts is None:
+        parts = _read_parts(asked, first)
+        if first.array_job_id and not is_task:
+            arrays[first.pk] = parts
+    keys, last = parts.keys, parts.last
+    records = pick(asked, keys)
+    standing = stand(records, now_s=clock.now_s())
+    if standing and standing.is_over and first.array_job_id and not is_task:
+        quiet_s = int((clock.now() - last).total_seconds())
+        known = sum(standing.counts.values())
+        if not is_whole(asked, known, submit_line=first.submit_line, quiet_s=quiet_s):
+            standing = standing._replace(is_over=False, status=None)
+    shown = records[0] if len(records) == 1 else standing.worst if standing else None
+    job = _load(keys[shown]) if shown else None
+    return JobStanding(asked, first.cluster if standing else None, standing, job)
+
+
+def _read_parts(asked: JobId, first: Job) -> Parts:
     since = first.submit - timedelta(seconds=SAME_JOB_S)
     same = Job.objects.filter(cluster=first.cluster_id, submit__gte=since)
     if first.array_job_id and asked.array_task is not None:
@@ -77,16 +107,7 @@ def _standing(asked: JobId, first: Job | None) -> JobStanding:
         record = Record(job_id, state, int(submit.timestamp()), end_s, code or 0, signal or 0, tasks)
         keys[record] = pk
         last = max(last, changed)
-    records = pick(asked, keys)
-    standing = stand(records, now_s=clock.now_s())
-    if standing and standing.is_over and first.array_job_id and asked.array_task is None:
-        quiet_s = int((clock.now() - last).total_seconds())
-        known = sum(standing.counts.values())
-        if not is_whole(asked, known, submit_line=first.submit_line, quiet_s=quiet_s):
-            standing = standing._replace(is_over=False, status=None)
-    shown = records[0] if len(records) == 1 else standing.worst if standing else None
-    job = _load(keys[shown]) if shown else None
-    return JobStanding(asked, first.cluster if standing else None, standing, job)
+    return Parts(keys, last)
 
 
 def _load(pk: int) -> Job | None:
