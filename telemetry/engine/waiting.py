@@ -8,10 +8,11 @@ itself there is no status of its own; those numbers are ours, above every 128 + 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from telemetry.engine.slurm.errors import FieldError
-from telemetry.engine.slurm.job_ids import JobId, count_array_tasks, holds_any, parse_job_id
+from telemetry.engine.slurm.job_ids import JobId, count_array_tasks, holds_any, holds_task, parse_job_id
 from telemetry.engine.slurm.values import CLOSED_STRETCH_STATES, ENDED_STATES
 
 CANCELLED: Final = 201
@@ -35,6 +36,7 @@ ARRAY_LACKS_S: Final = 600
 _ARRAY: Final = re.compile(r"\s(?:--array[= ]|-a ?)([0-9][0-9,:-]*)(?:%[0-9]+)?(?=\s|$)")
 # Records of one number that are further apart are of two jobs: the ids began anew in between.
 SAME_JOB_S: Final = 30 * 86_400
+_SHORT: Final = 32
 
 
 class Record(NamedTuple):
@@ -77,9 +79,15 @@ def is_part(asked: JobId, told: JobId) -> bool:
         return asked.het_offset == told.het_offset
     if told.het_offset is not None:
         return False
-    wanted = asked.array_spec if asked.array_task is None else str(asked.array_task)
-    held = told.array_spec if told.array_task is None else str(told.array_task)
-    return bool(wanted and held) and holds_any(str(held), str(wanted))
+    if told.array_task is not None:
+        return asked.array_task == told.array_task or bool(
+            asked.array_spec and holds_task(asked.array_spec, told.array_task)
+        )
+    if not told.array_spec:
+        return False
+    if asked.array_task is not None:
+        return holds_task(told.array_spec, asked.array_task)
+    return bool(asked.array_spec) and holds_any(told.array_spec, str(asked.array_spec))
 
 
 def pick(asked: JobId, records: Iterable[Record]) -> list[Record]:
@@ -90,7 +98,7 @@ def pick(asked: JobId, records: Iterable[Record]) -> list[Record]:
     """
     newest: dict[str, Record] = {}
     for record in sorted(records, key=lambda record: record.submit_s):
-        if is_part(asked, parse_job_id(record.job_id)):
+        if is_part(asked, _read_told(record.job_id)):
             newest[record.job_id] = record
     if not newest:
         return []
@@ -101,6 +109,15 @@ def pick(asked: JobId, records: Iterable[Record]) -> list[Record]:
         for record in newest.values()
         if last.submit_s - record.submit_s <= SAME_JOB_S and parse_job_id(record.job_id).is_plain == alike
     ]
+
+
+def _read_told(text: str) -> JobId:
+    return _read_short(text) if len(text) <= _SHORT else parse_job_id(text)
+
+
+@lru_cache(maxsize=20_000)  # a large array's, which many may ask about, each for a part of it
+def _read_short(text: str) -> JobId:
+    return parse_job_id(text)
 
 
 def is_over(record: Record, now_s: int) -> bool:

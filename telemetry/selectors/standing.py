@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any, Final
 
@@ -54,31 +54,51 @@ def find_standing(actor: Actor, asked: Sequence[JobId], *, cluster: str = "") ->
                 code="cluster_ambiguous", remedy="Name the cluster.",
             )  # fmt: skip
         known[job.raw_id].append(job)
-    return [_standing(each, known[each.job]) for each in asked]
+    arrays: dict[int, Parts] = {}
+    return [_standing(each, known[each.job], arrays) for each in asked]
 
 
-def _standing(asked: JobId, known: Sequence[Job]) -> JobStanding:
-    """Return how one stands, given the records of its number, the newest last."""
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The records of one number with their keys, and when the last of them changed."""
+
+    keys: dict[Record, int]
+    last: datetime
+
+
+def _standing(asked: JobId, known: Sequence[Job], arrays: dict[int, Parts]) -> JobStanding:
+    """Return how one stands, given the records of its number, the newest last.
+
+    `arrays`: whole ones that were read already, by their newest records: many may ask for parts of one.
+    """
     if not known:
         return JobStanding(asked, None, None, None)
-    first = known[-1]
-    keys: dict[Record, int] = {}
-    last = first.changed
-    for pk, job_id, state, submit, end, code, signal, tasks, changed in _rows(asked, known):
-        end_s = int(end.timestamp()) if end else None
-        record = Record(job_id, state, int(submit.timestamp()), end_s, code or 0, signal or 0, tasks)
-        keys[record] = pk
-        last = max(last, changed)
-    records = pick(asked, keys)
+    first, is_task = known[-1], asked.array_task is not None
+    parts = arrays.get(first.pk) if not is_task else None
+    if parts is None:
+        parts = _read_parts(asked, known)
+        if first.array_job_id and not is_task:
+            arrays[first.pk] = parts
+    records = pick(asked, parts.keys)
     standing = stand(records, now_s=clock.now_s())
-    if standing and standing.is_over and first.array_job_id and asked.array_task is None:
-        quiet_s = int((clock.now() - last).total_seconds())
+    if standing and standing.is_over and first.array_job_id and not is_task:
+        quiet_s = int((clock.now() - parts.last).total_seconds())
         tasks = sum(standing.counts.values())
         if not is_whole(asked, tasks, submit_line=first.submit_line, quiet_s=quiet_s):
             standing = standing._replace(is_over=False, status=None)
     shown = records[0] if len(records) == 1 else standing.worst if standing else None
-    job = _load(keys[shown], known) if shown else None
+    job = _load(parts.keys[shown], known) if shown else None
     return JobStanding(asked, first.cluster if standing else None, standing, job)
+
+
+def _read_parts(asked: JobId, known: Sequence[Job]) -> Parts:
+    keys: dict[Record, int] = {}
+    last = known[-1].changed
+    for pk, job_id, state, submit, end, code, signal, tasks, changed in _rows(asked, known):
+        end_s = int(end.timestamp()) if end else None
+        keys[Record(job_id, state, int(submit.timestamp()), end_s, code or 0, signal or 0, tasks)] = pk
+        last = max(last, changed)
+    return Parts(keys, last)
 
 
 def _rows(asked: JobId, known: Sequence[Job]) -> Iterable[tuple[Any, ...]]:

@@ -172,6 +172,15 @@ def test_while_the_portal_is_away_hooks_have_room_and_what_waits_is_limited(spoo
     assert portal.jobs == [str(job) for job in range(145, 401)]
 
 
+def test_what_waits_is_not_written_over_by_an_event_of_the_same_name(spool: HookSpool, tmp_path: Path) -> None:
+    for _ in range(3):
+        write(tmp_path, 1)
+        spool.make_room(most_bytes=1 << 20, keep_s=86_400)
+    portal = Portal()
+    eventd(spool, portal).send()
+    assert portal.jobs == ["1"] * 3
+
+
 def test_a_run_ends_when_told_and_sends_what_comes(spool: HookSpool, tmp_path: Path) -> None:
     portal, stop = Portal(PortalUnreachable("down")), threading.Event()
     sending = Eventd(Config(cluster="aster"), spool, portal, stop)  # type: ignore[arg-type]

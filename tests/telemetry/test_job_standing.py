@@ -102,3 +102,13 @@ def test_a_number_on_two_clusters_needs_a_name(jobs: Cluster, cast: Cast, agent_
 @pytest.mark.parametrize("ids", ["7.batch", "x", "1 12a", " ".join(map(str, range(201))), ""])
 def test_what_is_no_job_is_refused(jobs: Cluster, agent_api: Api, ids: str):
     assert agent_api.get("/jobs/standing", ids=ids).status_code == 422
+
+
+def test_parts_of_one_array_are_read_once(jobs: Cluster, agent_api: Api):
+    def queries(ids: str) -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert agent_api.get("/jobs/standing", ids=ids).status_code == 200
+        return sum('"telemetry_job"."exit_code"' in query["sql"].partition(" FROM ")[0] and
+                   '"telemetry_job"."submit_line"' not in query["sql"] for query in asked)  # fmt: skip
+
+    assert queries("2_[1-2]") == queries("2 2_[1-2] 2_[3-9] 2_[1-9] 2_[2-4]") == 1

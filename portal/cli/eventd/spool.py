@@ -109,8 +109,11 @@ class HookSpool:
         Hooks look at how many files lie in `new`, and write no more where nobody takes them away.
         """
         for each in _files(self._new):
+            to = self._waiting / each.path.name
+            while to.exists():  # a number of a process comes again: a rename would take the place of another event
+                to = to.with_name(f"{to.name}-")
             with suppress(FileNotFoundError):
-                each.path.rename(self._waiting / each.path.name)
+                each.path.rename(to)
         waiting = sorted(_files(self._waiting))
         too_many = max(0, len(waiting) - most_bytes // BLOCK_BYTES)
         oldest_s = time.time() - keep_s

@@ -87,7 +87,7 @@ def _read_journal(line: bytes) -> Accepted | None:
         told = json.loads(line)
         message, pid, at_s = told["MESSAGE"], told["_PID"], int(told["__REALTIME_TIMESTAMP"]) / 1e6
         is_servers = told["_UID"] == "0" and told["_COMM"] in _SERVERS
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
     if not (is_servers and isinstance(message, str) and isinstance(pid, str)):
         return None

@@ -83,6 +83,11 @@ def holds_any(spec: str, tasks: str) -> bool:
     return any(more.holds(task) for part in fewer.ranges for task in part)
 
 
+def holds_task(spec: str, task: int) -> bool:
+    """Say whether a task is in an array range. Raises `bad_job_id`."""
+    return _numbers(spec).holds(task)
+
+
 class _Numbers(NamedTuple):
     """The tasks of an array range: those that stand alone, and the ranges that are longer."""
 

@@ -123,3 +123,10 @@ def test_a_large_array_is_picked_from_without_each_task_being_compared_with_each
     began = time.process_time()
     assert len(pick(read_asked(asked), records)) == read_asked(asked).array_tasks
     assert time.process_time() - began < 5  # it took 20 and more
+
+
+def test_many_may_ask_for_parts_of_a_large_array() -> None:
+    records = [Record(f"7_{task}", "COMPLETED", 0) for task in range(5000)]
+    began = time.process_time()
+    assert [len(pick(read_asked(f"7_[{task}-4999]"), records)) for task in range(100)] == list(range(5000, 4900, -1))
+    assert time.process_time() - began < 5

@@ -66,8 +66,9 @@ def test_what_tells_of_no_login_is_passed_over(text: str) -> None:
 def test_of_the_journal_what_the_kernel_vouches_for_counts() -> None:
     assert journal() == journal(_COMM="sshd-session") == Accepted(812, 100.5, "192.0.2.7", OTHERS)
     assert journal(_UID="1000") is None and journal(_COMM="logger") is None, "anybody may write a line"
-    odd: list[dict[str, Any]] = [{"MESSAGE": [65]}, {"_PID": 812}, {"_PID": "x"}, {"__REALTIME_TIMESTAMP": None}]
-    assert [journal(**each) for each in odd] == [None] * 4
+    odd: list[dict[str, Any]] = [{"MESSAGE": [65]}, {"_PID": 812}, {"_PID": "x"}, {"__REALTIME_TIMESTAMP": None},
+                                  {"__REALTIME_TIMESTAMP": "9" * 400}]  # fmt: skip
+    assert [journal(**each) for each in odd] == [None] * 5
     for line in (b"[" * 9000 + b"Accepted ", b'"Accepted "', b'{"MESSAGE": "Accepted '):
         assert read_line(line, "journal", 0.0) is None
 
