@@ -102,6 +102,16 @@ def test_a_job_that_is_new_is_looked_for_once_more(portal, folder: Path, age_s: 
     assert [isinstance(each, str) for each in portal.asked].count(True) == questions
 
 
+@pytest.mark.parametrize(
+    ("patience_s", "stdout"), [("5", "PENDING\n"), ("0.5", "real squeue:-hj7\nreal squeue:-o%T\n")]
+)
+def test_who_asks_too_often_waits_instead_of_asking_slurm(portal, folder: Path, patience_s: str, stdout: str) -> None:
+    portal.first = [(429, {"code": "too_many", "detail": "600 requests are used.", "retry_after_s": 1})]
+    ran = run(folder, portal.url, "squeue", "-hj7", "-o%T", GATEHOUSE_BUSY_S=patience_s)
+    assert ran.stdout == stdout
+    assert ("gatehouse wait JOB" in ran.stderr) is (stdout == "PENDING\n")
+
+
 def test_nobody_waits_for_a_job_that_never_shows(portal, folder: Path) -> None:
     portal.told = 200, TOLD | {"rows": [], "age_s": 20, "retry_after_s": 5}
     ran = run(folder, portal.url, "squeue", "-j7", GATEHOUSE_NEW_S="0.1")

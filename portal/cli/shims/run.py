@@ -5,6 +5,7 @@ import binascii
 import json
 import os
 import pwd
+import random
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +22,11 @@ SHARED_TIMEOUT_S: Final = 20
 OLDEST_S: Final = 30.0
 # So long may the portal take to see a job that was just submitted: one look of its reader answers everybody who waits.
 NEW_S: Final = 8.0
+# So long is waited where the token has asked too often: else those who poll most would turn to the controller.
+BUSY_S: Final = 65.0
+SPREAD_S: Final = 5.0  # not all of them again at the same moment
 _LEAST_S: Final = 1.0  # between two questions to the portal
+TOO_MANY: Final = 429
 _UNKNOWN: Final = frozenset({"queue_unknown", "queue_not_kept"})
 _ZONES: Final = "zoneinfo/"
 Attempt = Callable[[Sequence[str], str], Printed]
@@ -74,7 +79,7 @@ def _queue(jobs: Sequence[int]) -> tuple[dict[str, Any], float]:
     """Ask the portal for one's own jobs in the queue; return also how old that is."""
     numbers = ",".join(map(str, jobs))
     try:
-        told = client.get(f"/slurm/squeue?cluster={quote(_cluster())}&jobs={numbers}", timeout_s=TIMEOUT_S)
+        told = _get_in_time(f"/slurm/squeue?cluster={quote(_cluster())}&jobs={numbers}")
     except client.PortalRefused as refused:
         if refused.problem.get("code") in _UNKNOWN:
             raise PassedOn(refused.problem["code"]) from None
@@ -83,6 +88,19 @@ def _queue(jobs: Sequence[int]) -> tuple[dict[str, Any], float]:
     if age_s > _seconds("GATEHOUSE_MAX_AGE_S", OLDEST_S) or told.get("fields") != list(KEYS):
         raise PassedOn("old")
     return told, age_s
+
+
+def _get_in_time(path: str) -> dict[str, Any]:
+    """Ask the portal, and once more after what `Retry-After` says. Errors: as `client.get`."""
+    try:
+        return client.get(path, timeout_s=TIMEOUT_S)
+    except client.PortalRefused as refused:
+        wait_s = _number(refused.problem.get("retry_after_s"))
+        if refused.status != TOO_MANY or wait_s > _seconds("GATEHOUSE_BUSY_S", BUSY_S):
+            raise
+        _say(f"{_why(refused)} Waiting {wait_s:.0f} s; `gatehouse wait JOB` waits for a job without asking again.")
+        time.sleep(wait_s + random.uniform(0, SPREAD_S))  # noqa: S311 - no secret
+    return client.get(path, timeout_s=TIMEOUT_S)
 
 
 def _pass_sacct(arguments: Sequence[str], login: str) -> Printed:
