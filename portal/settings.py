@@ -313,7 +313,7 @@ POLLS_PER_JOB_LIMIT: float | None = env.float("GATEHOUSE_POLLS_PER_JOB_LIMIT", d
 TRIAL_ABUSE_LIMIT: float | None = env.float("GATEHOUSE_TRIAL_ABUSE_LIMIT", default=None)
 
 # --- questions about jobs, for each token and minute; beyond it 429 says what to do instead ------------------
-POLLS_PER_MINUTE: int = env.int("GATEHOUSE_POLLS_PER_MINUTE", default=120)
+POLLS_PER_MINUTE: int = env.int("GATEHOUSE_POLLS_PER_MINUTE", default=300)
 
 # --- the kill switch: more agents than so many are stopped by two people -------------------------------------
 KILL_SWITCH_ALONE: int = env.int("GATEHOUSE_KILL_SWITCH_ALONE", default=10)

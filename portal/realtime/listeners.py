@@ -11,7 +11,7 @@ from portal.realtime.viewers import Viewer
 
 BACKLOG = 1000
 TURN = 20  # events; then the others come
-PER_PRINCIPAL = 50
+PER_PRINCIPAL = 200  # a `gatehouse wait` for each job of a campaign
 
 
 class Listener:
