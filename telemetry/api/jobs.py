@@ -30,6 +30,7 @@ from telemetry.selectors import JobFilter, JobStanding, find_standing, held_now,
 router = Router()
 OTHER = "other"
 MOST_IDS = 200
+MOST_RANGES = 40  # each is compared with all tasks of its array
 _CURSOR = re.compile(r"(\d{1,12})\.(\d{1,18})\Z", re.ASCII)
 
 
@@ -107,11 +108,17 @@ def _read_ids(text: str) -> dict[str, JobId]:
             f"More than {MOST_IDS} jobs were asked for.", code="too_many_jobs", remedy="Ask in several parts."
         )
     try:
-        return {word: read_asked(word) for word in words}
+        asked = {word: read_asked(word) for word in words}
     except FieldError as error:
         raise Invalid(
             f"{error.detail}.", code="job_id_malformed", remedy="Write 123, 123_4, 123_[1-5] or 123+1."
         ) from None
+    if sum(each.array_spec is not None for each in asked.values()) > MOST_RANGES:
+        raise Invalid(
+            f"More than {MOST_RANGES} ranges of arrays were asked for.", code="too_many_ranges",
+            remedy="Ask for the whole array by its number, or in several parts.",
+        )  # fmt: skip
+    return asked
 
 
 def _show_standing(text: str, found: JobStanding, looked: dict[int, datetime | None], actor: Actor) -> StandingOut:

@@ -27,6 +27,15 @@ def test_an_agent_hears_neither(cast: Cast) -> None:
     assert topics.default_topics(actor)[:1] == [f"agent:{cast.agent.pk}"]
 
 
+def test_a_person_of_many_agents_hears_of_all_else_first(cast: Cast) -> None:
+    """Whoever listens to the first hundred topics loses agents of hundreds, and neither jobs nor their own news."""
+    for number in range(3):
+        factories.make_agent(cast.lab, cast.colleague, f"okafor-{number}")
+    heard = topics.default_topics(factories.actor_of(cast.colleague))
+    assert [topic.partition(":")[0] for topic in heard[-4:]] == ["agent"] * 4
+    assert f"user:{cast.colleague.pk}" in heard[:-4]
+
+
 @pytest.mark.parametrize("key", ["", "x", "-1", "1 or 1=1", "9" * 30])
 def test_an_odd_key_is_nobodys(cast: Cast, key: str) -> None:
     assert not topics.authorise(factories.actor_of(cast.staff), f"lab:{key}")

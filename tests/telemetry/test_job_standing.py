@@ -56,6 +56,13 @@ def test_every_form_of_an_id_is_answered(jobs: Cluster, agent_api: Api):
     assert (array["cluster"], array["job"]["job_id"], array["looked"]) == ("aster", "2_2", None)
 
 
+def test_many_ranges_are_asked_for_in_parts(jobs: Cluster, agent_api: Api):
+    ranges = [f"2_[{first}-{first + 1}]" for first in range(41)]
+    assert len(told(agent_api, " ".join(ranges[:40]))) == 40
+    refused = agent_api.get("/jobs/standing", ids=" ".join(ranges))
+    assert (refused.status_code, refused.json()["code"]) == (422, "too_many_ranges")
+
+
 def test_plain_jobs_take_the_same_queries_however_many(jobs: Cluster, agent_api: Api):
     ingest(jobs, text(*(live_row(number, "RUNNING", **MINE) for number in range(30, 50))))
     told(agent_api, "1")
