@@ -20,9 +20,10 @@ def test_gzip_is_unpacked_and_a_bomb_is_not():
         wire.unpack(bytes(wire.MOST_PACKED + 1), "")
 
 
-@pytest.mark.parametrize(
-    "body", [b"no gzip", gzip.compress(b"told")[:-5], gzip.compress(b"told") + b"more", b"", gzip.compress(b"x")[:4]]
-)
+TOLD = gzip.compress(b"told", mtime=0)  # no time in it: workers compare the names of tests
+
+
+@pytest.mark.parametrize("body", [b"no gzip", TOLD[:-5], TOLD + b"more", b"", TOLD[:4]])
 def test_what_is_no_whole_gzip_is_unreadable(body: bytes):
     with pytest.raises(wire.Unreadable):
         wire.unpack(body, "gzip")
