@@ -5,10 +5,11 @@ other sign one. It needs no tokenizer of any model, and each site counts the sam
 """
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from policies.engine.aup import Aup
-from policies.engine.clauses import Clause, Fault, Modality, PolicyError
+from policies.engine.clauses import EVERYTHING, Clause, Fault, Modality, PolicyError
 
 MOST_TOKENS: Final = 1500
 SKILL: Final = "site-policy"
@@ -65,5 +66,9 @@ def _rules(aup: Aup) -> str:
 
 
 def _line(clause: Clause) -> str:
-    said = " ".join(clause.text_agent.split())
-    return f"{said} ({clause.applies.words})" if clause.applies.words else said
+    """Write a clause in one line, with whom it binds. Labs are not named: what agents read goes to models outside."""
+    said, applies = " ".join(clause.text_agent.split()), clause.applies
+    words = replace(applies, labs=EVERYTHING).words
+    some = "" if applies.labs == EVERYTHING else "some labs"
+    whom = "; ".join(part for part in (some, words) if part)
+    return f"{said} ({whom})" if whom else said

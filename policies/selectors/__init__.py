@@ -12,6 +12,7 @@ from policies.selectors.aup import (
     agents_without,
     people_due,
 )
+from policies.selectors.compliance import Kept, compliance
 from policies.selectors.extensions import Comparison, compare_with_admitted, extensions_waiting
 from policies.selectors.trial_days import TrialDay, trial_day
 from policies.selectors.trials import (
@@ -37,6 +38,7 @@ __all__ = [
     "BudgetRow",
     "Comparison",
     "Due",
+    "Kept",
     "Stage",
     "TrialDay",
     "acceptance_fields",
@@ -46,6 +48,7 @@ __all__ = [
     "agents_without",
     "budget_rows",
     "compare_with_admitted",
+    "compliance",
     "extensions_waiting",
     "labs_out_of_budget",
     "median",

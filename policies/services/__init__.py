@@ -9,13 +9,16 @@ from policies.services.aup import (
     publish_aup,
     read_policy,
 )
+from policies.services.aup_budget import questions_a_minute
 from policies.services.aup_drafts import change_aup_draft, drop_aup_draft, publish_aup_draft, start_aup_draft
+from policies.services.aup_export import Exported, export_policy, sign_policy
 from policies.services.extensions import Submission, decide_extension, revoke_extension, submit_extension
 from policies.services.settling import Settled, settle_trials
 from policies.services.trial_limits import drop_trial_limits, set_trial_limits
 from policies.services.trials import TrialOutcome, TrialWish, cancel_trial, request_trial
 
 __all__ = [
+    "Exported",
     "Settled",
     "Submission",
     "TrialOutcome",
@@ -29,14 +32,17 @@ __all__ = [
     "decide_extension",
     "drop_aup_draft",
     "drop_trial_limits",
+    "export_policy",
     "hold_lapsed_aup",
     "publish_aup",
     "publish_aup_draft",
+    "questions_a_minute",
     "read_policy",
     "request_trial",
     "revoke_extension",
     "set_trial_limits",
     "settle_trials",
+    "sign_policy",
     "start_aup_draft",
     "submit_extension",
 ]

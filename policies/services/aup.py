@@ -66,6 +66,7 @@ def publish_aup(*, actor: Actor, source: str) -> AupVersion:
             code="aup_version_exists",
             remedy="Give the edited text a `version` of its own.",
         )
+    current_aup()  # so that there is a version before the first day of this one
     with transaction.atomic():
         _lock()
         now = clock.now()

@@ -5,24 +5,31 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
+from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.safestring import mark_safe
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from policies import permissions, selectors
 from policies import services as policy_services
-from policies.engine import agents_md, aup_diff
+from policies.engine import agents_md, aup_diff, bundle
 from policies.engine.aup import Aup
 from policies.engine.markdown import to_html
 from policies.models import AupDraft, AupPersonAcceptance, AupVersion
-from portal.core import audit, clock, exports
+from portal.core import audit, clock, exports, problems, throttle
+from portal.core.errors import TooMany
 from principals.actors import Actor
+from principals.auth import client_address
+from principals.engine import networks
 from principals.models import Agent, Lab
 from principals.web import PageRequest, page
+from telemetry.selectors import Period
 
 MOST_LABS = 10
 MOST_WAITING = 50
+DAYS = 30  # of compliance
+ASKED_A_MINUTE = 60
 
 
 @page
@@ -42,6 +49,7 @@ def aup(request: PageRequest) -> HttpResponseBase:
         "agent_count": agents.count(),
         "labs": [(lab, selectors.accepting_in(lab, newest)) for lab in _managed(request.actor)],
         "may_write": writes,
+        "may_look_at_labs": request.actor.sees_facility or bool(request.actor.visible_lab_ids),
         "may_export": permissions.can(request.actor, "aup.export"),
         "drafts": AupDraft.objects.select_related("written_by") if writes else [],
     }
@@ -104,3 +112,35 @@ def acceptances(request: PageRequest) -> HttpResponseBase:
             after={"rows": len(rows)},
         )  # fmt: skip
     return exports.export("csv", "aup-acceptances", selectors.EXPORTED, map(selectors.acceptance_fields, rows))
+
+
+@page
+def compliance(request: PageRequest) -> HttpResponseBase:
+    """Show for a lab how its agents stand to each clause; `?lab=` chooses, staff any, others one they may look into."""
+    actor = request.actor
+    labs = Lab.objects.order_by("title") if actor.sees_facility else Lab.objects.filter(pk__in=actor.visible_lab_ids)
+    wanted = request.GET.get("lab")
+    chosen = get_object_or_404(labs, name=wanted) if wanted else labs.order_by("title").first()
+    newest, period = policy_services.current_aup(), Period.last_days(DAYS)
+    context = {
+        "lab": chosen,
+        "labs": labs.order_by("title").values_list("name", "title"),
+        "version": newest,
+        "period": period,
+        "rows": selectors.compliance(actor, chosen, period, newest) if chosen else [],
+    }
+    return render(request, "policies/aup_compliance.html", context)
+
+
+@require_GET
+def agent_policy(request: HttpRequest) -> HttpResponseBase:
+    """Answer the policy in force as JSON, to anybody: no lab, path, host or project is named in it."""
+    caller = networks.caller_of(client_address(request))
+    try:
+        throttle.check("agent-policy", caller, limit=ASKED_A_MINUTE)
+    except TooMany as error:
+        return problems.from_error(error)
+    policy, url = policy_services.aup_in_force().policy, settings.BASE_URL.rstrip("/")
+    answer = JsonResponse(bundle.policy_document(policy, url=url, public=True))
+    answer["Cache-Control"] = "public, max-age=300"
+    return answer

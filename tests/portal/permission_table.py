@@ -74,6 +74,8 @@ PAGES: list[Row] = [
     signed_in("GET", "/aup/versions/{aup}/"),
     # It names no version, so the newest is another: the door is open, and nothing is accepted.
     Row("POST", "/aup/accept/", 409, {"nobody": 302, "auditor": 403}),
+    signed_in("GET", "/aup/compliance/"),
+    Row("GET", "/.well-known/agent-policy.json", 200),
     Row("GET", "/aup/acceptances.csv", 200, {"nobody": 302, "colleague": 403}),
     Row("GET", "/aup/drafts/new/", 403, {"nobody": 302, "staff": 200}),
     Row("POST", "/aup/drafts/new/", 403, {"nobody": 302, "staff": 422}),
@@ -262,6 +264,7 @@ OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/lessons/{lesson}", 404, {"none": 401, "service": 403, "agent": 200}),
     Row("POST", "/api/v1/lessons/{lesson}/evidence", 404, {"none": 401, "service": 403, "agent": 200}, {"holds": True}),
     Row("POST", "/api/v1/trials", 201, {"none": 401, "service": 403}, {"minutes": 5}),
+    Row("GET", "/api/v1/site/agents.md", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/trials", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/trials/budget", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/trials/{trial}", 200, {"none": 401, "foreign_agent": 404, "service": 403}),
