@@ -32,7 +32,7 @@ def agents_md(aup: Aup, *, url: str) -> str:
         f"They bind every coding agent here. Whole text: {url}/aup/ · who you are and what you may do: `gatehouse me`.",
         "A refusal names a `code` and a `remedy`: follow the remedy, do not try again and again.", "",
     ]  # fmt: skip
-    return "\n".join(lines) + _rules(aup)
+    return "\n".join(lines) + "\n" + _rules(aup)
 
 
 def skill_md(aup: Aup, *, url: str) -> str:

@@ -10,6 +10,7 @@ from django.db.models import Count, Q
 from policies.engine.clauses import Clause, Modality, Standing
 from policies.models import AupVersion
 from policies.selectors.aup import agents_without
+from portal.core import clock
 from principals.actors import Actor
 from principals.models import AgentSession, Lab
 from security.models import Finding
@@ -49,7 +50,6 @@ class _World:
     actor: Actor
     lab: Lab
     period: Period
-    newest: AupVersion
     activity: Activity
     loops: Loops
 
@@ -58,7 +58,7 @@ def compliance(actor: Actor, lab: Lab, period: Period, newest: AupVersion) -> li
     """Return each clause that binds the lab, in the policy's order: at most ten queries, whatever the lab's size."""
     agents = Q(session__agent__lab=lab)
     found = activity(days_of_agents(actor, period, agents))
-    world = _World(actor, lab, period, newest, found, loops_of_agents(actor, period, agents))
+    world = _World(actor, lab, period, found, loops_of_agents(actor, period, agents))
     return [_row(world, clause) for clause in newest.policy.clauses if clause.applies.reaches(lab=lab.name)]
 
 
@@ -87,7 +87,9 @@ def _allowed(clause: Clause) -> float:
 
 # --- what is measured: a number, or None where nobody looked -------------------------------------------------
 def _not_accepted(world: _World) -> float | None:
-    return agents_without(world.newest).filter(lab=world.lab).count()
+    """Count agents without the version that they need by now; one in its grace is not asked of them yet."""
+    required = AupVersion.objects.required(clock.now()).first()
+    return agents_without(required).filter(lab=world.lab).count() if required else 0
 
 
 def _most_sessions(world: _World, **narrowed: str) -> float | None:

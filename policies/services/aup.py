@@ -113,10 +113,11 @@ def _lock() -> None:
 
 
 def _hold(agent: Agent, version: AupVersion) -> None:
+    address = f"{settings.BASE_URL.rstrip('/')}{agent.get_absolute_url()}"
     principal_services.place_hold(
         actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
         code=AUP_REQUIRED, reason=f"The acceptable-use policy {version.version} is not accepted for {agent.name}.",
-        remedy=f"Its owner, PI or lab manager reads and accepts it at {settings.BASE_URL}{agent.get_absolute_url()}",
+        remedy=f"Its owner, PI or lab manager reads and accepts it at {address}",
     )  # fmt: skip
 
 
@@ -134,9 +135,13 @@ def accept_aup_for_mine(*, actor: Actor, version: str) -> list[AupAcceptance]:
     if actor.user is None or not actor.is_person:
         raise NotAllowed("Only a person accepts the policy.", code="not_a_person")
     own = Agent.objects.filter(owner=actor.user).exclude(status=Agent.Status.RETIRED).select_related("lab", "owner")
-    return _accept(
-        actor, [agent for agent in own if permissions.can(actor, "aup.accept", agent)], version, How.AUP_PAGE
-    )
+    agents = [agent for agent in own if permissions.can(actor, "aup.accept", agent)]
+    if not agents and version == current_aup().version:
+        raise Conflict(
+            "You answer for no agent, so there is nothing to accept.", code="no_agents",
+            remedy="Register an agent on My lab; accepting is a part of it.",
+        )  # fmt: skip
+    return _accept(actor, agents, version, How.AUP_PAGE)
 
 
 def _accept(actor: Actor, agents: Iterable[Agent], version: str, how: str) -> list[AupAcceptance]:

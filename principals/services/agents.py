@@ -63,11 +63,15 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
         place_hold(
             actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
             code=AUP_REQUIRED, reason=f"The acceptable-use policy is not accepted for {agent.name}.",
-            remedy=f"Its owner, PI or lab manager accepts it at {settings.BASE_URL}{agent.get_absolute_url()}",
+            remedy=f"Its owner, PI or lab manager accepts it at {_address_of(agent)}",
         )  # fmt: skip
         if manages and actor.is_person and lab.pk in actor.managed_lab_ids:
             approve_agent(actor=actor, agent=agent)
     return agent
+
+
+def _address_of(agent: Agent) -> str:
+    return f"{settings.BASE_URL.rstrip('/')}{agent.get_absolute_url()}"
 
 
 def _person(actor: Actor) -> User:

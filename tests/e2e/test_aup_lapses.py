@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from portal.cli.main import main
 from tests.e2e.visits import visit
 from tests.support import demo
 
@@ -49,7 +50,7 @@ def _ask(site: demo.Portal, token: str) -> tuple[int, dict]:
             return error.code, json.load(error)
 
 
-def test_a_new_version_lapses_and_is_accepted(browser, site):
+def test_a_new_version_lapses_and_is_accepted(browser, site, tmp_path, monkeypatch):
     token = _say(site, _TOKEN)
     with visit(browser, site, STAFF) as seen:
         page = seen.page
@@ -85,3 +86,8 @@ def test_a_new_version_lapses_and_is_accepted(browser, site):
         expect(page.get_by_text(f"AUP 2027-01 is accepted for {AGENT}.")).to_be_visible()
         assert seen.messages == []
     assert _ask(site, token)[0] == 200
+
+    monkeypatch.setenv("GATEHOUSE_URL", site.url)
+    monkeypatch.setenv("GATEHOUSE_TOKEN", token)
+    assert main(["init", str(tmp_path)]) == 0
+    assert "Rules of this cluster (policy 2027-01)" in (tmp_path / "AGENTS.md").read_text()

@@ -85,6 +85,15 @@ def test_what_is_beyond_it_is_not(cast: Cast) -> None:
     assert standing["secrets.out_of_reach"] == (Kept.NOT_KEPT, 1)
 
 
+def test_an_agent_in_its_grace_breaks_nothing(cast: Cast) -> None:
+    first = policy_services.current_aup()
+    policy_services.accept_aup(actor=factories.actor_of(cast.pi), agent=cast.agent, version=first.version)
+    version = _publish("cautious")
+    assert _standing(cast, version)["accountability.user"] == (Kept.KEPT, 0)
+    with clock.at(version.holds_from):
+        assert _standing(cast, version)["accountability.user"] == (Kept.NOT_KEPT, 1)
+
+
 def test_agents_on_login_nodes_break_a_policy_of_jobs_only(cast: Cast) -> None:
     version = _publish("compute-only")
     session = _session(cast, place=AgentSession.Place.JOB)

@@ -11,7 +11,7 @@ from policies.models import AupAcceptance, AupPersonAcceptance, AupVersion
 from policies.selectors import Stage
 from policies.tasks import hold_lapsed_aup
 from portal.core import clock
-from portal.core.errors import NotAllowed
+from portal.core.errors import Conflict, NotAllowed
 from principals import selectors
 from principals.models import Agent, Hold
 from tests import factories
@@ -121,6 +121,13 @@ def test_accepting_for_ones_own_leaves_other_peoples_agents_alone(cast: Cast, pu
     assert not AupAcceptance.objects.filter(agent__in=(other, left), version=published).exists()
     person = AupPersonAcceptance.objects.get(version=published)
     assert (person.user, person.digest, person.how) == (cast.colleague, published.digest, "aup_page")
+
+
+def test_who_answers_for_no_agent_leaves_no_row(cast: Cast, published: AupVersion) -> None:
+    with pytest.raises(Conflict) as caught:
+        policy_services.accept_aup_for_mine(actor=factories.actor_of(cast.manager), version="2026-12")
+    assert caught.value.code == "no_agents"
+    assert not AupPersonAcceptance.objects.filter(user=cast.manager).exists()
 
 
 def test_an_agent_accepts_nothing(cast: Cast, published: AupVersion) -> None:
