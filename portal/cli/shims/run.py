@@ -76,7 +76,7 @@ def _print_squeue(arguments: Sequence[str], login: str) -> Printed:
     began = time.monotonic()
     patience_s = _seconds("GATEHOUSE_NEW_S", NEW_S)
     while True:
-        told, age_s = _queue([job for job, _ in asked.jobs])
+        told, age_s = _queue([each.job for each in asked.jobs])
         queue = Queue(rows=told["rows"], logins=told["logins"], ended=told["ended"], open=told["open"])
         try:
             printed = print_queue(asked, queue, login=login, now_s=int(time.time()))
