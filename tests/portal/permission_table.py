@@ -233,6 +233,7 @@ OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
     # Whose queue is not kept is told so: tests/telemetry/test_slurm_api.py keeps one.
     Row("GET", "/api/v1/slurm/squeue", 409, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/slurm/sacct?login=nobody", 403, {"none": 401}),
     Row(
         "POST",
         "/api/v1/slurm/shared-calls",

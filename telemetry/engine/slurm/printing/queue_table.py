@@ -114,8 +114,10 @@ def _is_asked(asked: Asked, row: Row, queue: Queue, login: str) -> bool:
 
 
 def _is_one(wanted: Sequence[str], text: str, fold: Callable[[str], str]) -> bool:
-    if not text.isascii() or not all(each.isascii() for each in wanted):
+    if not all(each.isascii() for each in wanted):
         return text in wanted or _raise("folding")
+    if not text.isascii():  # letters are compared as bytes
+        return False
     return fold(text) in {fold(each) for each in wanted}
 
 
