@@ -29,6 +29,23 @@ class TokenOut(Schema):
     expires: datetime
 
 
+class TokenRotated(Schema):
+    """A token just made in place of another; `token` is told this once."""
+
+    token: str
+    key: str
+    scopes: list[str]
+    expires: datetime
+    old_key: str
+    old_ends: datetime
+
+
+class TokenEnded(Schema):
+    """The token that ended."""
+
+    key: str
+
+
 class Limits(Schema):
     """What this agent is held to."""
 

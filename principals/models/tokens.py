@@ -42,6 +42,8 @@ class AgentToken(Token):
     """A token with which an agent's harness speaks. It dies with its agent."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="tokens")
+    # The one that it was rolled over from, which ends a while after it was made.
+    replaces = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="replaced_by")
 
 
 class ServiceAccount(models.Model):
