@@ -327,6 +327,10 @@ TOKEN_OVERLAP_HOURS: float = env.float("GATEHOUSE_TOKEN_OVERLAP_HOURS", default=
 if not 0 <= TOKEN_OVERLAP_HOURS <= 24 * 14:
     raise ValueError("GATEHOUSE_TOKEN_OVERLAP_HOURS must be from 0 to 336 (14 days).")
 
+# --- logging in by MUNGE: off unless clusters are named, whose nodes have the key of this host's munged ---------
+MUNGE_CLUSTERS: list[str] = env.list("GATEHOUSE_MUNGE_CLUSTERS", default=[])
+MUNGE_SOCKET: str = env.str("GATEHOUSE_MUNGE_SOCKET", default="")  # empty: where munge itself looks
+
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = INGEST_MAX_BYTES

@@ -1,17 +1,58 @@
-"""The API of `principals`: what an agent's token does about itself."""
+"""The API of `principals`: how an agent's token is got, and what it does about itself."""
+
+import os
+from typing import cast
 
 from django.http import HttpRequest
 from ninja import Router
 
+from portal.core import throttle
 from portal.core.errors import NotAllowed
 from portal.core.problems import answers
 from principals import services as principal_services
 from principals.actors import Actor
-from principals.auth import actor_of, requires
+from principals.auth import actor_of, client_address, requires
+from principals.engine import munge, networks
 from principals.models import AgentToken
-from principals.schemas import TokenEnded, TokenRotated
+from principals.schemas import LoggedIn, MungeAsked, MungeIn, TokenEnded, TokenRotated
+from principals.services.tokens import IssuedToken
 
 router = Router()
+LOGINS_PER_MINUTE = 60  # from one address: a login node has many people
+
+
+@router.get("/login/munge", response=answers(200, MungeAsked), summary="Begin a login by MUNGE")
+def begin_munge_login(request: HttpRequest) -> MungeAsked:
+    """Give a number to put into one credential, and the uid that alone should be able to read it. Needs no token."""
+    _count_login(request)
+    return MungeAsked(nonce=principal_services.make_nonce(), restrict_uid=os.geteuid(), ttl_s=munge.TTL_S)
+
+
+@router.post("/login/munge", response=answers(200, LoggedIn), summary="Log in by MUNGE")
+def finish_munge_login(request: HttpRequest, body: MungeIn) -> LoggedIn:
+    """Exchange a credential of the node's munged for a token of twelve hours, told this once. Needs no token.
+
+    Its payload is JSON: `portal` (this portal's address), `nonce`, `host`, `agent`, `cluster`, `scopes`.
+    """
+    _count_login(request)
+    issued = principal_services.login_by_munge(credential=body.credential, address=client_address(request))
+    return logged_in(issued)
+
+
+def logged_in(issued: IssuedToken) -> LoggedIn:
+    """Return what a login is answered with."""
+    row = cast(AgentToken, issued.row)
+    return LoggedIn(
+        token=issued.plain, key=row.key, agent=row.agent.name, acts_for=row.agent.owner.username, host=row.host,
+        scopes=row.scopes, networks=row.networks, expires=row.expires,
+    )  # fmt: skip
+
+
+def _count_login(request: HttpRequest) -> None:
+    throttle.check(
+        "login", networks.caller_of(client_address(request)), limit=LOGINS_PER_MINUTE, what="logins from one address",
+        remedy="Wait as long as Retry-After says.",
+    )  # fmt: skip
 
 
 @router.post(

@@ -29,6 +29,8 @@ from principals.services.identities import (
     remove_second_factor,
     settle_roles,
 )
+from principals.services.logins import LOGIN_LIFE
+from principals.services.munge import login_by_munge, make_nonce
 from principals.services.pairing import settle as settle_sessions
 from principals.services.rotation import rotate_agent_token
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
@@ -44,6 +46,7 @@ from principals.services.tokens import (
 )
 
 __all__ = [
+    "LOGIN_LIFE",
     "UNREGISTERED",
     "AssociationChanges",
     "DeclaredSession",
@@ -64,7 +67,9 @@ __all__ = [
     "issue_service_token",
     "lift_hold",
     "lift_holds",
+    "login_by_munge",
     "longest_life_days",
+    "make_nonce",
     "name_problem",
     "person_behind",
     "person_named",

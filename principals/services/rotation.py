@@ -21,6 +21,11 @@ def rotate_agent_token(*, actor: Actor, token: AgentToken) -> IssuedToken:
     """
     permissions.require(actor, "agent.rotate_token", token)
     require_working(token.agent)
+    if token.how != AgentToken.How.MADE:
+        raise Conflict(
+            "A login is not rolled over: it ends after twelve hours.", code="token_of_login",
+            remedy="Run gatehouse login again.",
+        )  # fmt: skip
     with transaction.atomic():
         # The row is the lock: of two at once the second sees what the first made.
         old = AgentToken.objects.select_for_update(no_key=True).get(pk=token.pk)

@@ -61,7 +61,7 @@ def issue_agent_token(
     """
     permissions.require(actor, "agent.issue_token", agent)
     require_working(agent)
-    wanted = _checked_scopes(scope_names, tokens.TokenKind.AGENT)
+    wanted = checked_scopes(scope_names, tokens.TokenKind.AGENT)
     end = _checked_end(expires, latest_end(agent))
     ranges = _checked_networks(network_ranges)
     with transaction.atomic():
@@ -97,7 +97,8 @@ def require_working(agent: Agent) -> None:
         raise Conflict(hold.reason, code=hold.code, remedy=hold.remedy)
 
 
-def _checked_scopes(names: Iterable[str] | None, kind: tokens.TokenKind) -> list[str]:
+def checked_scopes(names: Iterable[str] | None, kind: tokens.TokenKind) -> list[str]:
+    """Return the scopes named, or the default ones, sorted. Errors: `Invalid` for one that there is not, or none."""
     wanted = set(scopes.default_scopes(kind) if names is None else names)
     if refused := scopes.refused_scopes(wanted, kind):
         raise Invalid(
@@ -191,7 +192,7 @@ def issue_service_token(
 ) -> IssuedToken:  # fmt: skip
     """Issue a token for site automation, for a year at most."""
     permissions.require(actor, "service.manage")
-    wanted = _checked_scopes(scope_names, tokens.TokenKind.SERVICE)
+    wanted = checked_scopes(scope_names, tokens.TokenKind.SERVICE)
     now = clock.now()
     end = _checked_end(now + timedelta(days=days), now + LONGEST_SERVICE_LIFE)
     parts = tokens.make_token(tokens.TokenKind.SERVICE)
