@@ -88,6 +88,7 @@ PAGES: list[Row] = [
     Row("POST", "/kill-switch/{switch}/end/", 403, {"nobody": 302, "staff": 422, "infosec": 422}),
     for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422),
     for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404),
+    for_the_lab("POST", "/agents/{agent}/tokens/{key}/rotate/", 404, staff=404),
     signed_in("GET", "/agents/{agent}/telemetry.json", outsider=404),
     # Its owner alone decides: to decline needs no word of the site's.
     Row("POST", "/agents/{agent}/telemetry/", 403, {"nobody": 302, "colleague": 302, "outsider": 404}),
@@ -184,6 +185,11 @@ PAGES: list[Row] = [
 OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/openapi.json", 200),
     Row("GET", "/api/v1/me", 200, {"none": 401, "service": 403}),
+    # Off: tests/principals/test_login_by_munge.py switches it on. How a token is got asks for none.
+    Row("GET", "/api/v1/login/munge", 409),
+    Row("POST", "/api/v1/login/munge", 409, {}, {"credential": "MUNGE:x:"}),
+    Row("POST", "/api/v1/token/rotate", 200, {"none": 401, "service": 403}),
+    Row("POST", "/api/v1/token/revoke", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/events", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/events/stream", 200, {"none": 401, "service": 403}),
     Row(

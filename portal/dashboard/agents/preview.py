@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, render
 from policies import services as policy_services
 from portal.dashboard.agents.forms import RegisterForm
 from principals import selectors
-from principals.engine import tiers
+from principals import services as principal_services
 from principals.models import Agent, AgentApproval, Lab
 from principals.web import PageRequest, page
 
@@ -34,7 +34,7 @@ def preview_of(form: RegisterForm) -> dict[str, Any]:
         "reasons": [{"weight": reason.points, "text": reason.text} for reason in risk.reasons],
         "foot": risk.sentence,
         "waits_for_staff": AgentApproval.Kind.STAFF in selectors.approvals_needed(agent),
-        "token_days": tiers.max_token_life_days(risk.tier),
+        "token_days": principal_services.longest_life_days(agent),
     }
 
 
