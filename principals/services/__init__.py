@@ -29,6 +29,7 @@ from principals.services.identities import (
     remove_second_factor,
     settle_roles,
 )
+from principals.services.notices import notify
 from principals.services.pairing import settle as settle_sessions
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
 from principals.services.tokens import (
@@ -61,6 +62,7 @@ __all__ = [
     "lift_hold",
     "lift_holds",
     "name_problem",
+    "notify",
     "person_behind",
     "person_named",
     "place_hold",
