@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from principals.services import notices, postman
+from principals.services import notices, postman, telling
 
 
 @shared_task
@@ -15,3 +15,9 @@ def deliver_notices() -> int:
 def prune_notices() -> int:
     """Delete notices past their term."""
     return notices.prune()
+
+
+@shared_task
+def tell_of_ending_tokens() -> int:
+    """Tell owners of tokens that end soon."""
+    return telling.tell_of_ending_tokens()

@@ -32,6 +32,7 @@ from principals.services.identities import (
 from principals.services.notices import notify
 from principals.services.pairing import settle as settle_sessions
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
+from principals.services.telling import subscribers
 from principals.services.tokens import (
     IssuedToken,
     create_service_account,
@@ -80,5 +81,6 @@ __all__ = [
     "set_person_active",
     "settle_roles",
     "settle_sessions",
+    "subscribers",
     "suspend_agent",
 ]
