@@ -4,7 +4,9 @@ from principals.models.agents import Agent, AgentApproval, AgentSession, Session
 from principals.models.clusters import Association, Cluster, ClusterUser, SlurmAccount
 from principals.models.holds import Hold, Place
 from principals.models.kill_switches import KillSwitch
+from principals.models.notices import Notice, NoticeMail, NoticePreference
 from principals.models.people import Lab, LabMembership, SignInIdentity, User
+from principals.models.rights import Appeal, DataAccess
 from principals.models.tokens import AgentToken, ServiceAccount, ServiceToken
 
 __all__ = [
@@ -12,13 +14,18 @@ __all__ = [
     "AgentApproval",
     "AgentSession",
     "AgentToken",
+    "Appeal",
     "Association",
     "Cluster",
     "ClusterUser",
+    "DataAccess",
     "Hold",
     "KillSwitch",
     "Lab",
     "LabMembership",
+    "Notice",
+    "NoticeMail",
+    "NoticePreference",
     "Place",
     "ServiceAccount",
     "ServiceToken",

@@ -31,9 +31,11 @@ from principals.services.identities import (
 )
 from principals.services.logins import LOGIN_LIFE
 from principals.services.munge import login_by_munge, make_nonce
+from principals.services.notices import notify
 from principals.services.pairing import settle as settle_sessions
 from principals.services.rotation import rotate_agent_token
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
+from principals.services.telling import subscribers
 from principals.services.tokens import (
     IssuedToken,
     create_service_account,
@@ -71,6 +73,7 @@ __all__ = [
     "longest_life_days",
     "make_nonce",
     "name_problem",
+    "notify",
     "person_behind",
     "person_named",
     "place_hold",
@@ -89,5 +92,6 @@ __all__ = [
     "set_person_active",
     "settle_roles",
     "settle_sessions",
+    "subscribers",
     "suspend_agent",
 ]

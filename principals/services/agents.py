@@ -16,6 +16,7 @@ from principals.engine.harnesses import harness_remedy, known_harnesses
 from principals.models import Agent, AgentApproval, AgentToken, Hold, Lab, LabMembership, User
 from principals.services.holds import lift_holds, place_hold
 from principals.services.sessions import adopt_sessions
+from principals.services.telling import tell_of_waiting
 
 LONGEST_REGISTRATION = timedelta(days=366)
 AUP_REQUIRED = "aup_required"
@@ -66,6 +67,8 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
         )  # fmt: skip
         if manages and actor.is_person and lab.pk in actor.managed_lab_ids:
             approve_agent(actor=actor, agent=agent)
+        else:
+            tell_of_waiting(agent)
     return agent
 
 

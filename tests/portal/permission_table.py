@@ -149,6 +149,11 @@ PAGES: list[Row] = [
             ("POST", {"auditor": 403}, "dead/{dead_letter}/drop/", 302),
         )
     ),
+    signed_in("GET", "/notices/"),
+    signed_in("GET", "/notices/count/"),
+    Row("POST", "/notices/read/", 302, {"auditor": 403}),
+    signed_in("GET", "/notices/choose/"),
+    Row("POST", "/notices/choose/", 422, {"nobody": 302, "auditor": 403}),
     signed_in("GET", "/jobs/live/"),
     signed_in("GET", "/jobs/"),
     signed_in("GET", "/jobs/{job_pk}/", outsider=404),
