@@ -18,6 +18,7 @@ from principals.services.directory import (
     ensure_cluster,
     ensure_lab,
     require_cluster_name,
+    set_low_risk_rule,
     set_person_active,
 )
 from principals.services.holds import lift_hold, lift_holds, place_hold
@@ -75,6 +76,7 @@ __all__ = [
     "retire_agent",
     "revoke_agent_token",
     "revoke_service_token",
+    "set_low_risk_rule",
     "set_person_active",
     "settle_roles",
     "settle_sessions",
