@@ -173,6 +173,10 @@ MFA_FORMS = {"reauthenticate": "principals.forms.CodeAgainForm", "authenticate":
              "activate_totp": "principals.forms.NewAppForm"}  # fmt: skip
 ACCOUNT_FORMS = {"reauthenticate": "principals.forms.PasswordAgainForm"}
 
+# --- registration of agents ------------------------------------------------------------------------------
+# From so many points of risk on, staff approve an agent too (principals.engine.tiers).
+STAFF_APPROVE_FROM: int = env.int("GATEHOUSE_STAFF_APPROVE_FROM", default=3)
+
 # --- time and words --------------------------------------------------------------------------------------
 USE_TZ = True
 TIME_ZONE = "UTC"

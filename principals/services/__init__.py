@@ -18,6 +18,7 @@ from principals.services.directory import (
     ensure_cluster,
     ensure_lab,
     require_cluster_name,
+    set_low_risk_rule,
     set_person_active,
 )
 from principals.services.holds import lift_hold, lift_holds, place_hold
@@ -89,6 +90,7 @@ __all__ = [
     "revoke_agent_token",
     "revoke_service_token",
     "rotate_agent_token",
+    "set_low_risk_rule",
     "set_person_active",
     "settle_roles",
     "settle_sessions",

@@ -107,6 +107,9 @@ PAGES: list[Row] = [
     Row("GET", "/my-lab/{lab}/costs.json", 404, {"nobody": 302, "colleague": 403}),
     Row("GET", "/my-lab/{lab}/pass.html", 404, {"nobody": 302, "pi": 200, "manager": 200, "colleague": 200}),
     Row(
+        "POST", "/my-lab/{lab}/rule/", 404, {"nobody": 302, "pi": 302, "manager": 403, "colleague": 403, "auditor": 403}
+    ),
+    Row(
         "POST",
         "/my-lab/{lab}/register/",
         404,
@@ -195,6 +198,14 @@ OPERATIONS: list[Row] = [
     Row("POST", "/api/v1/login/munge", 409, {}, {"credential": "MUNGE:x:"}),
     Row("POST", "/api/v1/token/rotate", 200, {"none": 401, "service": 403}),
     Row("POST", "/api/v1/token/revoke", 200, {"none": 401, "service": 403}),
+    # Its scope is none of the default ones: tests/portal/test_request_agent.py has it.
+    Row(
+        "POST",
+        "/api/v1/agents",
+        403,
+        {"none": 401},
+        {"name": "helper", "harness": "codex", "purpose": "p", "expires": "2027-01-01T00:00:00Z"},
+    ),
     Row("GET", "/api/v1/events", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/events/stream", 200, {"none": 401, "service": 403}),
     Row(
