@@ -198,13 +198,13 @@ OPERATIONS: list[Row] = [
     Row("POST", "/api/v1/login/munge", 409, {}, {"credential": "MUNGE:x:"}),
     Row("POST", "/api/v1/token/rotate", 200, {"none": 401, "service": 403}),
     Row("POST", "/api/v1/token/revoke", 200, {"none": 401, "service": 403}),
-    # Its scope is none of the default ones: tests/portal/test_request_agent.py has it.
+    # 422 for a harness that nobody knows: so nothing is made, and no role asks for a name that the one before took.
     Row(
         "POST",
         "/api/v1/agents",
-        403,
-        {"none": 401},
-        {"name": "helper", "harness": "codex", "purpose": "p", "expires": "2027-01-01T00:00:00Z"},
+        422,
+        {"none": 401, "service": 403},
+        {"name": "helper", "harness": "skynet", "purpose": "p", "expires": "2027-01-01T00:00:00Z"},
     ),
     Row("GET", "/api/v1/events", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/events/stream", 200, {"none": 401, "service": 403}),

@@ -91,7 +91,6 @@ class Reader:
         changed = find_changed(self.queue, queue) | self._find_altered()
         asked = self.unsettled | dict.fromkeys(changed, 0)
         self.notes.keep(queue, self.source.notes)
-        asked = self.unsettled | dict.fromkeys(find_changed(self.queue, queue), 0)
         self.queue, self.unsettled = queue, dict(asked)
         for part in _parts(sorted(asked)):
             self._require_going()
