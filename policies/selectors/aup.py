@@ -64,7 +64,7 @@ def agents_to_hold(required: AupVersion) -> QuerySet[Agent]:
 def people_due(at: datetime) -> list[Due]:
     """Return everybody who is to be reminded of the newest version, with the stage they are at: two queries.
 
-    Nothing is sent and nothing is noted here. Whoever sends calls this daily and skips each `key` sent before.
+    Nothing is sent and nothing is noted here: `services.aup_reminders` tells, and skips each `key` that was told.
     """
     newest = AupVersion.objects.first()
     if newest is None:

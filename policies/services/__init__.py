@@ -12,6 +12,7 @@ from policies.services.aup import (
 from policies.services.aup_budget import questions_a_minute
 from policies.services.aup_drafts import change_aup_draft, drop_aup_draft, publish_aup_draft, start_aup_draft
 from policies.services.aup_export import Exported, export_policy, sign_policy
+from policies.services.aup_reminders import remind_of_aup
 from policies.services.extensions import Submission, decide_extension, revoke_extension, submit_extension
 from policies.services.settling import Settled, settle_trials
 from policies.services.trial_limits import drop_trial_limits, set_trial_limits
@@ -38,6 +39,7 @@ __all__ = [
     "publish_aup_draft",
     "questions_a_minute",
     "read_policy",
+    "remind_of_aup",
     "request_trial",
     "revoke_extension",
     "set_trial_limits",
