@@ -1,15 +1,18 @@
 """The API of `policies`: trials, their budget, and extensions."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
 
+from django.conf import settings
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from policies import selectors
 from policies import services as policy_services
+from policies.engine import agents_md
 from policies.models import ExtensionRelease, TrialGrant
 from policies.schemas import (
     CURSOR,
@@ -28,7 +31,7 @@ from portal.core import clock
 from portal.core.errors import Invalid, NotFound, TooMany
 from portal.core.idempotency import idempotent
 from portal.core.paging import cut_page
-from portal.core.problems import answers
+from portal.core.problems import EVERY_OPERATION, Problem, answers
 from principals.actors import Actor
 from principals.auth import actor_of, requires
 from principals.models import Agent
@@ -38,6 +41,11 @@ LARGEST_ID = 2**63 - 1
 Limit = Annotated[int, Query(ge=1, le=200)]
 After = Annotated[str | None, Query(pattern=CURSOR)]
 RowAfter = Annotated[int | None, Query(ge=1, le=LARGEST_ID)]
+_MARKDOWN = {
+    "responses": {
+        200: {"description": "Markdown.", "content": {"text/markdown": {"schema": {"type": "string"}}}}
+    }
+}  # fmt: skip
 _REASONED = {422: TrialProblem, 429: TrialProblem}
 
 
@@ -120,6 +128,23 @@ def cancel_trial(request: HttpRequest, trial_id: str) -> tuple[int, TrialOut]:
     """Cancel a trial that has no job; what it was charged comes back at once."""
     actor = actor_of(request)
     return 200, TrialOut.of(policy_services.cancel_trial(actor=actor, trial=_find(actor, trial_id)))
+
+
+@router.get(
+    "/site/agents.md", auth=requires("me:read"), response=dict.fromkeys(EVERY_OPERATION, Problem),
+    openapi_extra=_MARKDOWN, summary="The site's rules, as agents read them",
+)  # fmt: skip
+def read_site_rules(request: HttpRequest) -> HttpResponse:
+    """Give the block that stands in an `AGENTS.md`: the policy in force, as far as it binds this agent."""
+    actor = actor_of(request)
+    policy = policy_services.aup_in_force().policy
+    if (agent := actor.agent) is not None:
+        bound = tuple(
+            each for each in policy.clauses if each.applies.reaches(lab=agent.lab.name, harness=agent.harness)
+        )
+        policy = replace(policy, clauses=bound)
+    text = agents_md.agents_md(policy, url=settings.BASE_URL.rstrip("/"))
+    return HttpResponse(text, content_type="text/markdown; charset=utf-8")
 
 
 def _visible(actor: Actor) -> QuerySet[TrialGrant]:

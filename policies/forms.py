@@ -4,8 +4,12 @@ from typing import Any
 
 from django import forms
 
+from policies.engine.aup import LONGEST_GRACE_DAYS, LONGEST_TEXT, VERSION_LENGTH, Aup, write_aup
+from policies.engine.clause_toml import write_clauses
 from policies.engine.extensions import CAPABILITIES, IDENTITY_MAX
+from policies.engine.packs import PACKS
 from policies.models import Extension, ExtensionRelease, TrialPolicy
+from policies.services.aup_drafts import NEWEST
 from policies.services.trial_limits import LIMITS
 
 
@@ -86,3 +90,54 @@ class DecideForm(forms.Form):
             del self.fields["conditions"]
             self.fields["reason"].required = True
             self.fields["reason"].help_text = "The submitter reads it."
+
+
+class StartDraftForm(forms.Form):
+    """What a new version of the policy starts from."""
+
+    pack = forms.ChoiceField(
+        label="Start from", help_text="Its text and clauses; you change all of it before it counts."
+    )
+
+    def __init__(self, *args: Any, newest: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        packs = [(name, f"{name}: {words}") for name, words in PACKS.items()]
+        self.fields["pack"].choices = [(NEWEST, f"The version published last, {newest}"), *packs]  # type: ignore[attr-defined]
+
+
+class DraftForm(forms.Form):
+    """A draft of the policy: its head and its Markdown in fields, its clauses as TOML."""
+
+    version = forms.CharField(max_length=VERSION_LENGTH, help_text="A name of its own, such as 2027-01.")
+    title = forms.CharField(max_length=120)
+    effective = forms.DateField(
+        label="In force from", widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text="The beginning of that day, UTC.",
+    )  # fmt: skip
+    grace_days = forms.IntegerField(
+        label="Grace, in days", min_value=0, max_value=LONGEST_GRACE_DAYS,
+        help_text="From then on, or from publication where that is later; after it agents without it are held.",
+    )  # fmt: skip
+    text = forms.CharField(
+        label="Text for people, in Markdown", required=False, max_length=LONGEST_TEXT,
+        widget=forms.Textarea(attrs={"rows": 10}), help_text="HTML and pictures are shown as text.",
+    )  # fmt: skip
+    clauses = forms.CharField(
+        label="Clauses, in TOML", max_length=200_000, strip=False,
+        widget=forms.Textarea(attrs={"rows": 24, "class": "mono", "spellcheck": "false"}),
+        help_text="One [[clause]] each. What nobody checks is shown as unverified, whatever it says.",
+    )  # fmt: skip
+
+    @classmethod
+    def of(cls, aup: Aup) -> "DraftForm":
+        """Fill the form with a policy."""
+        head = {name: getattr(aup, name) for name in ("version", "title", "grace_days", "text")}
+        return cls(initial=head | {"effective": aup.effective_day, "clauses": write_clauses(aup.clauses)})
+
+    def source(self) -> str:
+        """Return what was typed as the TOML of a policy, with the clauses as they were typed."""
+        data = self.cleaned_data
+        text = data["text"].replace("\r\n", "\n")
+        head = Aup(data["version"], data["title"], data["effective"].isoformat(), (), text, data["grace_days"])
+        clauses: str = data["clauses"].replace("\r\n", "\n")
+        return write_aup(head) + clauses

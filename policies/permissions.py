@@ -29,6 +29,7 @@ def _may_cancel(actor: Actor, trial: TrialGrant) -> bool:
 RULES: principal_permissions.Rules = {
     "aup.publish": _staff,
     "aup.accept": lambda actor, agent: principal_permissions.can(actor, "agent.issue_token", agent),
+    "aup.export": lambda actor, _: actor.is_person and (actor.sees_facility or bool(actor.managed_lab_ids)),
     "trial.request": _works_in,
     "trial.cancel": _may_cancel,
     "trial.set_limits": _staff,

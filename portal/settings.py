@@ -247,6 +247,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "prune-ingest": {"task": "telemetry.tasks.prune_ingest", "schedule": crontab(hour="3", minute="29")},
     "prune-lookups": {"task": "memory.tasks.prune_lookups", "schedule": crontab(hour="3", minute="41")},
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
+    "remind-of-aup": {"task": "policies.tasks.remind_of_aup", "schedule": crontab(minute="37")},
+    "hold-lapsed-aup": {"task": "policies.tasks.hold_lapsed_aup", "schedule": 300.0},
     "deliver-notices": {"task": "principals.tasks.deliver_notices", "schedule": 10.0},
     "tell-of-ending-tokens": {"task": "principals.tasks.tell_of_ending_tokens", "schedule": crontab(minute="31")},
     "prune-notices": {"task": "principals.tasks.prune_notices", "schedule": crontab(hour="3", minute="53")},

@@ -110,9 +110,10 @@ class Applies:
         parts = (("labs", self.labs), ("data", self.data_class), ("harnesses", self.harness))
         return "; ".join(f"{what} {', '.join(names)}" for what, names in parts if names != EVERYTHING)
 
-    def reaches(self, *, lab: str = "", harness: str = "") -> bool:
-        """Say whether an agent of a lab with a harness is bound; what data it reads is asked of `data_gate`."""
-        return all("*" in names or name in names for names, name in ((self.labs, lab), (self.harness, harness)))
+    def reaches(self, *, lab: str = "*", harness: str = "*") -> bool:
+        """Say whether agents of a lab, with a harness, are bound; `*` asks about any. Data are asked of `data_gate`."""
+        asked = ((self.labs, lab), (self.harness, harness))
+        return all(name == "*" or "*" in names or name in names for names, name in asked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,6 @@ MEASURES: Final = {
         "Counted by the collector: a mean over the minutes in which anything ran.", "queries/min"
     ),
     "polling_loops": Measure("Counted by the collector: the same question again and again.", "loops"),
-    "tree_walks": Measure("Counted by the collector: walks and searches from near a root.", "commands"),
-    "exposed_secrets": Measure("Submit lines are searched; what is found becomes a finding, redacted.", "findings"),
+    "tree_walks": Measure("Counted by the collector: walks through folders, wherever; a sign only.", "commands"),
+    "exposed_secrets": Measure("What detectors report as a finding; silence proves nothing.", "findings"),
 }  # fmt: skip

@@ -1,5 +1,18 @@
 """Reads of `policies` that span models."""
 
+from policies.selectors.aup import (
+    EXPORTED,
+    Accepting,
+    Due,
+    Stage,
+    acceptance_fields,
+    acceptances_for,
+    accepting_in,
+    agents_to_hold,
+    agents_without,
+    people_due,
+)
+from policies.selectors.compliance import Kept, compliance
 from policies.selectors.extensions import Comparison, compare_with_admitted, extensions_waiting
 from policies.selectors.trial_days import TrialDay, trial_day
 from policies.selectors.trials import (
@@ -17,17 +30,29 @@ from policies.selectors.trials import (
 )
 
 __all__ = [
+    "EXPORTED",
     "REASON_WORDS",
     "WINDOW",
+    "Accepting",
     "Budget",
     "BudgetRow",
     "Comparison",
+    "Due",
+    "Kept",
+    "Stage",
     "TrialDay",
+    "acceptance_fields",
+    "acceptances_for",
+    "accepting_in",
+    "agents_to_hold",
+    "agents_without",
     "budget_rows",
     "compare_with_admitted",
+    "compliance",
     "extensions_waiting",
     "labs_out_of_budget",
     "median",
+    "people_due",
     "policies_for",
     "policy_for",
     "trial_budget",

@@ -1,20 +1,28 @@
-"""Publishing the acceptable-use policy, and accepting it for an agent."""
+"""Publishing the acceptable-use policy, accepting it, and holding agents for which it is not accepted in time."""
 
+from collections.abc import Iterable
+from datetime import UTC, datetime, time, timedelta
+from typing import Final
+
+from django.conf import settings
 from django.db import transaction
 
-from policies import events, permissions
+from policies import events, permissions, selectors
+from policies.engine import agents_md
 from policies.engine import aup as aup_engine
-from policies.models import AupAcceptance, AupVersion
-from portal.core import audit, live
+from policies.models import AupAcceptance, AupPersonAcceptance, AupVersion, How
+from portal.core import audit, clock, live
 from portal.core.errors import Conflict, Invalid, NotAllowed
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR, Actor
 from principals.models import Agent, Hold
 from principals.services.agents import AUP_REQUIRED
 
+AT_ONCE: Final = 100  # agents held in one transaction
+
 
 def current_aup() -> AupVersion:
-    """Return the version in force; a new site starts with the one that ships."""
+    """Return the newest version, which is the one to accept; a new site starts with the one that ships."""
     newest = AupVersion.objects.first()
     if newest is not None:
         return newest
@@ -26,39 +34,78 @@ def current_aup() -> AupVersion:
     )[0]
 
 
+def aup_in_force() -> AupVersion:
+    """Return the version in force, which agents and nodes read; the newest where the day of none has come."""
+    newest = current_aup()
+    return AupVersion.objects.in_force(clock.now()).first() or newest
+
+
+def read_policy(source: str) -> aup_engine.Aup:
+    """Read a policy that is to be published. Errors: `Invalid` with the fault's code and remedy, naming the clause."""
+    try:
+        policy = aup_engine.parse_aup(source)
+        aup_engine.require_publishable(policy)
+        agents_md.require_short(policy)
+    except aup_engine.PolicyError as error:
+        raise Invalid(
+            f"The policy cannot be read: {error}", code=error.fault.code, remedy=error.fault.remedy
+        ) from error
+    return policy
+
+
 def publish_aup(*, actor: Actor, source: str) -> AupVersion:
-    """Publish a new version from TOML. Every agent is held until the version is accepted for it.
+    """Publish a new version from TOML. In force from its day on; after its grace agents without it are held.
 
     Errors: `Invalid` naming the clause and its fault, `Conflict` for a version that exists.
     """
     permissions.require(actor, "aup.publish")
-    try:
-        policy = aup_engine.parse_aup(source)
-    except (ValueError, KeyError) as error:
-        raise Invalid(f"The policy cannot be read: {error}", code="aup_malformed") from error
+    policy = read_policy(source)
     if AupVersion.objects.filter(version=policy.version).exists():
         raise Conflict(
             f"Version {policy.version} is published already.",
             code="aup_version_exists",
             remedy="Give the edited text a `version` of its own.",
         )
+    current_aup()  # so that there is a version before the first day of this one
     with transaction.atomic():
         _lock()
+        now = clock.now()
+        starts = datetime.combine(policy.effective_day or now.date(), time(), tzinfo=UTC)
+        holds_from = max(now, starts) + timedelta(days=policy.grace_days)
         version = AupVersion.objects.create(
-            version=policy.version, source=source, digest=aup_engine.aup_digest(policy), published_by=actor.ref.label
-        )
+            version=policy.version, source=source, digest=aup_engine.aup_digest(policy), published_by=actor.ref.label,
+            published=now, effective=starts, holds_from=holds_from,
+        )  # fmt: skip
         audit.record(
             actor=actor.ref, verb="aup.publish", object_kind="aup", object_id=version.pk, object_label=version.version,
-            after={"digest": version.digest},
+            after={"digest": version.digest, "effective": starts, "holds_from": holds_from},
         )  # fmt: skip
-        for agent in Agent.objects.exclude(status=Agent.Status.RETIRED):
-            _hold(agent, version)
         live.announce([live.News(events.AUP_PUBLISHED, ("facility:policies",), {"version": version.version})])
+        transaction.on_commit(hold_lapsed_aup, robust=True)  # where there is no grace; the sweep does it anyway
     return version
 
 
+def hold_lapsed_aup() -> int:
+    """Hold every agent for which the version it needs is not accepted; return how many were held. Again: none.
+
+    What an agent needs is the newest version whose grace is over, or any newer one.
+    """
+    required = AupVersion.objects.required(clock.now()).first()
+    if required is None:
+        return 0
+    held = 0
+    while chunk := list(selectors.agents_to_hold(required)[:AT_ONCE]):
+        with transaction.atomic():
+            _lock()
+            still = selectors.agents_to_hold(required).filter(pk__in=[agent.pk for agent in chunk])
+            for agent in still:
+                _hold(agent, required)
+                held += 1
+    return held
+
+
 def _lock() -> None:
-    """Keep publishing and accepting apart: else an acceptance of the old version lifts the hold of the new one.
+    """Keep publishing, holding and accepting apart: else an acceptance of the old version lifts the hold of the new.
 
     The oldest version is the lock, for it is the one row that every caller finds.
     """
@@ -66,20 +113,40 @@ def _lock() -> None:
 
 
 def _hold(agent: Agent, version: AupVersion) -> None:
+    address = f"{settings.BASE_URL.rstrip('/')}{agent.get_absolute_url()}"
     principal_services.place_hold(
         actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
         code=AUP_REQUIRED, reason=f"The acceptable-use policy {version.version} is not accepted for {agent.name}.",
-        remedy="Its owner, PI or lab manager accepts it on My lab.",
+        remedy=f"Its owner, PI or lab manager reads and accepts it at {address}",
     )  # fmt: skip
 
 
-def accept_aup(*, actor: Actor, agent: Agent, version: str) -> AupAcceptance:
-    """Accept the current version for an agent and lift its AUP hold. Accepting twice changes nothing.
+def accept_aup(*, actor: Actor, agent: Agent, version: str, how: str = How.UNKNOWN) -> AupAcceptance:
+    """Accept the newest version for an agent; its hold is lifted. Accepting twice changes nothing.
 
-    `version` is the one the person was shown: `Conflict` where a newer one was published meanwhile.
+    Errors: `Conflict` where a newer version was published meanwhile, `NotAllowed` for people who do not answer for it.
     """
-    if not (actor.is_person and actor.user is not None and permissions.can(actor, "aup.accept", agent)):
-        raise NotAllowed("Its owner, PI or lab manager accepts the policy for an agent.", code="not_answerable")
+    permissions.require(actor, "aup.accept", agent)
+    return _accept(actor, [agent], version, how)[0]
+
+
+def accept_aup_for_mine(*, actor: Actor, version: str) -> list[AupAcceptance]:
+    """Accept the newest version as a person, and for every agent that one owns and still answers for, in one act."""
+    if actor.user is None or not actor.is_person:
+        raise NotAllowed("Only a person accepts the policy.", code="not_a_person")
+    own = Agent.objects.filter(owner=actor.user).exclude(status=Agent.Status.RETIRED).select_related("lab", "owner")
+    agents = [agent for agent in own if permissions.can(actor, "aup.accept", agent)]
+    if not agents and version == current_aup().version:
+        raise Conflict(
+            "You answer for no agent, so there is nothing to accept.", code="no_agents",
+            remedy="Register an agent on My lab; accepting is a part of it.",
+        )  # fmt: skip
+    return _accept(actor, agents, version, How.AUP_PAGE)
+
+
+def _accept(actor: Actor, agents: Iterable[Agent], version: str, how: str) -> list[AupAcceptance]:
+    if actor.user is None:
+        raise NotAllowed("Only a person accepts the policy.", code="not_a_person")
     with transaction.atomic():
         _lock()
         current = current_aup()
@@ -88,16 +155,28 @@ def accept_aup(*, actor: Actor, agent: Agent, version: str) -> AupAcceptance:
                 f"Version {current.version} was published meanwhile.", code="aup_version_outdated",
                 remedy="Read the new version and accept that.",
             )  # fmt: skip
-        acceptance, new = AupAcceptance.objects.get_or_create(
-            version=current, agent=agent, defaults={"user": actor.user, "digest": current.digest}
-        )
+        evidence = {"user": actor.user, "digest": current.digest, "how": how}
+        _, new = AupPersonAcceptance.objects.get_or_create(version=current, user=actor.user, defaults=evidence)
         if new:
-            audit.record(
-                actor=actor.ref, verb="aup.accept", object_kind="agent", object_id=agent.pk, object_label=agent.name,
-                lab_id=agent.lab_id, after={"version": current.version, "digest": current.digest},
-            )  # fmt: skip
-        principal_services.lift_holds(
-            actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
-            reason=f"AUP {current.version} accepted by {actor.ref.label}",
-        )  # fmt: skip
+            _record(actor, "user", actor.user.pk, actor.user.username, None, current, how)
+        return [_accept_for(actor, agent, current, evidence) for agent in agents]
+
+
+def _accept_for(actor: Actor, agent: Agent, current: AupVersion, evidence: dict[str, object]) -> AupAcceptance:
+    acceptance, new = AupAcceptance.objects.get_or_create(version=current, agent=agent, defaults=evidence)
+    if new:
+        _record(actor, "agent", agent.pk, agent.name, agent.lab_id, current, str(evidence["how"]))
+    principal_services.lift_holds(
+        actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
+        reason=f"AUP {current.version} accepted by {actor.ref.label}",
+    )  # fmt: skip
     return acceptance
+
+
+def _record(
+    actor: Actor, kind: str, pk: int, label: str, lab_id: int | None, current: AupVersion, how: str
+) -> None:  # fmt: skip
+    audit.record(
+        actor=actor.ref, verb="aup.accept", object_kind=kind, object_id=pk, object_label=label, lab_id=lab_id,
+        after={"version": current.version, "digest": current.digest, "how": how},
+    )  # fmt: skip

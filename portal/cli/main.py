@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from portal.cli import assess, collect, doctor, eventd, login, me, receipt, wait
+from portal.cli import assess, collect, doctor, eventd, init, login, me, receipt, verify, wait
 from portal.cli.output import writing_carefully
 
 
@@ -25,6 +25,8 @@ def build_parser() -> argparse.ArgumentParser:
     collect.add_to(commands)
     eventd.add_to(commands)
     doctor.add_to(commands)
+    init.add_to(commands)
+    verify.add_to(commands)
     commands.add_parser("squeue", help="what squeue prints, of your own jobs, without asking the controller")
     commands.add_parser("sacct", help="what sacct prints, of your own jobs, asked once for all who wait for it")
     return parser

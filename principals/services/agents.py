@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from portal.core import audit, clock, live
@@ -72,7 +73,7 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
         place_hold(
             actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
             code=AUP_REQUIRED, reason=f"The acceptable-use policy is not accepted for {agent.name}.",
-            remedy="Its owner, PI or lab manager accepts it on My lab.",
+            remedy=f"Its owner, PI or lab manager accepts it at {_address_of(agent)}",
         )  # fmt: skip
         if manages and lab.pk in actor.managed_lab_ids:
             approve_agent(actor=actor, agent=agent)
@@ -81,6 +82,10 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
         else:
             tell_of_waiting(agent)
     return agent
+
+
+def _address_of(agent: Agent) -> str:
+    return f"{settings.BASE_URL.rstrip('/')}{agent.get_absolute_url()}"
 
 
 def _approve_by_rule(agent: Agent) -> None:

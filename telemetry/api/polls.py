@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
-from django.conf import settings
 from django.http import HttpRequest
 
 from portal.core import throttle
 from principals.auth import requires
+from telemetry import poll_budget
 
 CODE: Final = "poll_budget"
 REMEDY: Final = (
@@ -24,7 +24,7 @@ class AskAboutJobs(requires):
     def __call__(self, request: HttpRequest) -> Any:
         actor = super().__call__(request)
         throttle.check(
-            "polls", actor.token_key, limit=settings.POLLS_PER_MINUTE, what="questions about jobs", code=CODE,
+            "polls", actor.token_key, limit=poll_budget.questions_a_minute(), what="questions about jobs", code=CODE,
             remedy=REMEDY,
         )  # fmt: skip
         return actor

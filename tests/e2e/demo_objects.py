@@ -4,6 +4,7 @@ import io
 from datetime import timedelta
 
 from memory import services as memory_services
+from policies import services as policy_services
 from portal.core import clock
 from portal.demo import cast
 from portal.demo.history import person
@@ -38,6 +39,8 @@ def objects() -> dict[str, object]:
         "lesson": str(_lesson(lab)),
         "webhook": _webhook(),
         "switch": _drill(),
+        "aup": policy_services.current_aup().version,
+        "aup_draft": worlds.make_aup_draft(User.objects.get(username=cast.STAFF)).pk,
         **_extensions(),
     }
 

@@ -1,4 +1,4 @@
-"""Accepting the policy is what sets a new agent free, and publishing a new one holds every agent."""
+"""Accepting the policy is what sets a new agent free, and each version is published once, by staff."""
 
 import pytest
 
@@ -11,8 +11,9 @@ from tests import factories
 from tests.conftest import Cast
 
 
-def _next_version() -> str:
-    return policy_services.current_aup().source.replace('version = "2026-06"', 'version = "2026-12"')
+def _next_version(*, grace_days: int = 0) -> str:
+    source = policy_services.current_aup().source.replace('version = "2026-06"', 'version = "2026-12"')
+    return f"grace_days = {grace_days}\n{source}"
 
 
 def test_it_lifts_the_hold_an_agent_is_born_with(cast: Cast) -> None:
@@ -26,7 +27,8 @@ def test_accepting_twice_changes_nothing(cast: Cast) -> None:
     actor = factories.actor_of(cast.colleague)
     first = policy_services.accept_aup(actor=actor, agent=cast.agent, version="2026-06")
     assert policy_services.accept_aup(actor=actor, agent=cast.agent, version="2026-06") == first
-    assert AuditEvent.objects.filter(verb="aup.accept").count() == 1
+    kinds = AuditEvent.objects.filter(verb="aup.accept").values_list("object_kind", flat=True)
+    assert sorted(kinds) == ["agent", "user"]
 
 
 def test_it_records_the_exact_text(cast: Cast) -> None:
@@ -49,8 +51,9 @@ def test_an_outdated_version_is_refused(cast: Cast) -> None:
     assert caught.value.code == "aup_version_outdated"
 
 
-def test_a_new_version_holds_every_agent(cast: Cast) -> None:
-    policy_services.publish_aup(actor=factories.actor_of(cast.staff), source=_next_version())
+def test_a_version_without_grace_holds_every_agent_at_once(cast: Cast, django_capture_on_commit_callbacks) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        policy_services.publish_aup(actor=factories.actor_of(cast.staff), source=_next_version())
     for agent in (cast.agent, cast.foreign_agent):
         assert [hold.code for hold in selectors.holds_on_agent(agent)] == ["aup_required"]
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from policies import services as policy_services
-from policies.models import Extension, ExtensionRelease, TrialGrant, TrialPolicy
+from policies.models import AupDraft, Extension, ExtensionRelease, TrialGrant, TrialPolicy
 from portal.core import clock
 from principals.actors import Actor
 from principals.models import Agent, Cluster, Lab, User
@@ -59,3 +59,8 @@ def make_job(cluster: Cluster, user: User, lab: Lab, *, submit: datetime, **fiel
         "changed": submit, "cluster_user": factories.make_cluster_user(cluster, user),
     }  # fmt: skip
     return Job.objects.create(cluster=cluster, lab=lab, submit=submit, **(defaults | fields))
+
+
+def make_aup_draft(staff: User, pack: str = "cautious") -> AupDraft:
+    """A draft that staff started from a pack."""
+    return policy_services.start_aup_draft(actor=factories.actor_of(staff), pack=pack)

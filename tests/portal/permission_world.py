@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from memory import services as memory_services
+from policies import services as policy_services
 from portal.core import clock
 from portal.reports import contents
 from portal.reports.models import Report, digest_of
@@ -91,6 +92,8 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "admitted_extension": lambda cast: (
         worlds.make_release(cast.colleague, state="admitted", decided_by=cast.staff, decided_at=clock.now()).pk
     ),
+    "aup": lambda cast: policy_services.current_aup().version,
+    "aup_draft": lambda cast: worlds.make_aup_draft(cast.staff).pk,
     "agents_extension": lambda cast: worlds.make_release(cast.colleague, submitted_by_agent=cast.agent).pk,
 }
 

@@ -79,7 +79,7 @@ def test_an_approval_waits_for_the_one_that_is_being_given(cast: Cast) -> None:
 def test_an_acceptance_never_lifts_the_hold_of_a_newer_policy(cast: Cast, turn: int) -> None:
     agent = factories.make_agent(cast.lab, cast.pi, held=True)
     old = policy_services.current_aup()
-    source = old.source.replace(f'"{old.version}"', '"2099.1"', 1)
+    source = "grace_days = 0\n" + old.source.replace(f'"{old.version}"', '"2099.1"', 1)
     pi, staff = factories.actor_of(cast.pi), factories.actor_of(cast.staff)
     both(
         lambda: policy_services.accept_aup(actor=pi, agent=agent, version=old.version),

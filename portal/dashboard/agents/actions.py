@@ -10,6 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from policies import services as policy_services
+from policies.models import How
 from portal.core.errors import Invalid
 from portal.dashboard import once
 from portal.dashboard.agents.forms import RenewForm, TokenForm, end_of_day, reason_form, reason_of
@@ -42,7 +43,7 @@ def accept_aup(request: PageRequest, name: str) -> HttpResponseBase:
     """Accept the current AUP for an agent that is held for it."""
     agent = find_agent(request, name)
     version = request.POST.get("version", "")
-    policy_services.accept_aup(actor=request.actor, agent=agent, version=version)
+    policy_services.accept_aup(actor=request.actor, agent=agent, version=version, how=How.AGENT_PAGE)
     messages.success(request, f"AUP {version} is accepted for {agent.name}.")
     return redirect(agent)
 

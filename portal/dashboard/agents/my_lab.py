@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST
 from memory.selectors import lessons_to_approve
 from policies import selectors as policy_selectors
 from policies import services as policy_services
+from policies.models import How
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.dashboard import figures, formats, once
@@ -108,7 +109,8 @@ def _register(actor: Actor, lab: Lab, form: RegisterForm) -> Agent:
         agent = principal_services.register_agent(
             actor=actor, lab=lab, owner=form.cleaned_data["owner"], registration=form.registration()
         )
-        policy_services.accept_aup(actor=actor, agent=agent, version=form.cleaned_data["aup_version"])
+        version = form.cleaned_data["aup_version"]
+        policy_services.accept_aup(actor=actor, agent=agent, version=version, how=How.REGISTRATION)
     return agent
 
 
@@ -189,11 +191,16 @@ def todo(lab: Lab) -> list[dict[str, Any]]:
     waiting = []
     agents = list(lab.agents.exclude(status=Agent.Status.RETIRED).select_related("owner").prefetch_related("approvals"))
     holds, now = selectors.holds_on_agents(agents), clock.now()
+    lapsing = set(
+        policy_selectors.agents_without(policy_services.current_aup()).filter(lab=lab).values_list("pk", flat=True)
+    )
     for agent in agents:
         if agent.status == Agent.Status.REQUESTED and "lab" in selectors.approvals_missing(agent):
             waiting.append({"kind": "approve", "agent": agent})
         elif any(hold.kind == Hold.Kind.AUP for hold in holds[agent.pk]):
             waiting.append({"kind": "aup", "agent": agent})
+        elif agent.pk in lapsing:
+            waiting.append({"kind": "aup_soon", "agent": agent})
         elif agent.expires < now + ENDS_WITHIN:
             waiting.append({"kind": "ends", "agent": agent})
         elif agent.last_seen is not None and agent.last_seen < now - IDLE_AFTER:

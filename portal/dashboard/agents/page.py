@@ -53,6 +53,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
     may["accept_aup"] = policy_permissions.can(actor, "aup.accept", found)
     holds = list(selectors.holds_on_agent(found).order_by("placed_at"))
     events = audit_of(found, actor)
+    aup, acceptance = policy_services.current_aup(), _acceptance(found)
     context = {
         "agent": found,
         "state": state_of(found, holds),
@@ -67,8 +68,9 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "approvals": found.approvals.select_related("by"),
         "missing_approvals": selectors.approvals_missing(found) if found.status == Agent.Status.REQUESTED else set(),
         "holds": holds,
-        "aup": policy_services.current_aup(),
-        "acceptance": _acceptance(found),
+        "aup": aup,
+        "acceptance": acceptance,
+        "aup_waits": found.status != Agent.Status.RETIRED and (acceptance is None or acceptance.version != aup),
         "sessions": sessions.order_by("-started")[:ROWS],
         "session_count": sessions.count(),
         "activity": agent_activity(actor, found),

@@ -1,0 +1,94 @@
+"""The rules as agents and their harnesses fetch them, and the budget of questions that a clause sets."""
+
+from dataclasses import replace
+
+import pytest
+from django.test import Client
+
+from policies import services as policy_services
+from policies.engine.aup import parse_aup, write_aup
+from policies.engine.clauses import Applies
+from policies.engine.packs import read_pack
+from policies.views import aup as aup_views
+from principals.actors import SYSTEM_ACTOR
+from tests import factories
+from tests.conftest import Api, Cast
+
+PUBLIC = "/.well-known/agent-policy.json"
+
+
+def _publish(pack: str, **changed: object) -> None:
+    aup = replace(read_pack(pack), version="2026-12", effective="2026-01-01")
+    policy_services.publish_aup(actor=SYSTEM_ACTOR, source=write_aup(replace(aup, **changed)))
+
+
+def test_an_agent_reads_the_rules_that_bind_it(cast: Cast, agent_api: Api) -> None:
+    theirs, ours, other = read_pack("cautious").clauses[:3]
+    clauses = (
+        replace(theirs, applies=Applies(labs=("marlowe",)), text_agent="Not for you."),
+        replace(ours, applies=Applies(labs=("okafor",), harness=("claude-code",)), text_agent="For you."),
+        replace(other, applies=Applies(harness=("codex",)), text_agent="Not for your harness."),
+    )
+    _publish("cautious", clauses=clauses)
+    answer = agent_api.get("/site/agents.md")
+    text = answer.content.decode()
+    assert answer["Content-Type"] == "text/markdown; charset=utf-8"
+    assert "- For you. (some labs; harnesses claude-code)" in text
+    assert "Not for" not in text and "okafor" not in text
+
+
+def test_anybody_reads_the_policy_and_no_name_in_it(cast: Cast) -> None:
+    clause = replace(
+        read_pack("supervised").clauses[0], applies=Applies(labs=("okafor",)), parameters=(("paths", ("/x",)),)
+    )
+    _publish("supervised", clauses=(clause, *read_pack("supervised").clauses[1:]))
+    answer = Client().get(PUBLIC)
+    said = answer.json()
+    assert said["version"] == "2026-12"
+    assert said["polls"] == {"scheduler_queries_per_minute": 4, "portal_questions_per_minute": 120}
+    assert said["clauses"][0]["applies"]["labs"] == ["some"]
+    assert "okafor" not in answer.content.decode() and "/x" not in answer.content.decode()
+    standing = {each["type"]: each["standing"] for each in said["clauses"]}
+    assert standing["scheduler.self_scope"] == "not yet enforced"
+    assert standing["scheduler.portal_questions"] == "enforced"
+    assert Client().post(PUBLIC).status_code == 405
+
+
+@pytest.mark.usefixtures("standing_clock")
+def test_who_asks_for_it_too_often_is_told_to_wait(db: None, monkeypatch) -> None:
+    monkeypatch.setattr(aup_views, "ASKED_A_MINUTE", 1)
+    assert Client().get(PUBLIC).status_code == 200
+    refused = Client().get(PUBLIC)
+    assert refused.status_code == 429 and refused["Retry-After"]
+
+
+def test_until_its_day_a_version_is_not_what_agents_read(cast: Cast, agent_api: Api) -> None:
+    _publish("cautious", effective="2099-01-01")
+    assert "policy 2026-06" in agent_api.get("/site/agents.md").content.decode()
+    assert policy_services.current_aup().version == "2026-12"
+
+
+@pytest.mark.usefixtures("standing_clock")
+@pytest.mark.parametrize(("setting", "clause", "allowed"), [(300, 2, 2), (1, 2, 1)], ids=["clause", "setting"])
+def test_the_smaller_of_clause_and_setting_is_the_budget(cast, agent_api, settings, setting, clause, allowed) -> None:
+    settings.POLLS_PER_MINUTE = setting
+    clauses = tuple(
+        replace(each, value=clause) if each.type == "scheduler.portal_questions" else each
+        for each in read_pack("cautious").clauses
+    )
+    _publish("cautious", clauses=clauses)
+    statuses = [agent_api.get("/jobs").status_code for _ in range(3)]
+    assert statuses == [200] * allowed + [429] * (3 - allowed)
+    assert Api(factories.make_token(cast.agent)).get("/jobs").status_code == 200
+
+
+def test_without_the_clause_the_setting_counts(db: None, django_assert_num_queries) -> None:
+    assert policy_services.questions_a_minute() is None
+    with django_assert_num_queries(0):
+        assert policy_services.questions_a_minute() is None
+
+
+def test_a_published_policy_reads_as_it_was_written(db: None) -> None:
+    _publish("light-login")
+    source = policy_services.current_aup().source
+    assert write_aup(parse_aup(source)) == source
