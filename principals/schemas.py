@@ -67,6 +67,30 @@ class LoggedIn(Schema):
     expires: datetime
 
 
+class DeviceBegun(Schema):
+    """The codes of a login that begins (RFC 8628, 3.2)."""
+
+    device_code: str
+    user_code: str
+    verification_uri: str
+    verification_uri_complete: str
+    expires_in: int
+    interval: int
+
+
+class DeviceToken(Schema):
+    """The token of a login (RFC 6749, 5.1), told this once, and whose it is."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    scope: str
+    agent: str
+    acts_for: str
+    host: str
+    expires: datetime
+
+
 class TokenEnded(Schema):
     """The token that ended."""
 

@@ -2,6 +2,7 @@
 
 from principals.models.agents import Agent, AgentApproval, AgentSession, SessionDeclaration
 from principals.models.clusters import Association, Cluster, ClusterUser, SlurmAccount
+from principals.models.device_logins import DeviceLogin
 from principals.models.holds import Hold, Place
 from principals.models.kill_switches import KillSwitch
 from principals.models.people import Lab, LabMembership, SignInIdentity, User
@@ -15,6 +16,7 @@ __all__ = [
     "Association",
     "Cluster",
     "ClusterUser",
+    "DeviceLogin",
     "Hold",
     "KillSwitch",
     "Lab",

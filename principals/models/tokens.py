@@ -44,6 +44,7 @@ class AgentToken(Token):
     class How(models.TextChoices):
         MADE = "made", "Made on the agent’s page"
         MUNGE = "munge", "Login by MUNGE"
+        DEVICE = "device", "Login of a device"
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="tokens")
     how = models.CharField(max_length=8, choices=How.choices, default=How.MADE, db_default=How.MADE)

@@ -11,6 +11,14 @@ from principals.services.agents import (
     suspend_agent,
 )
 from principals.services.associations import AssociationChanges, ToldAssociation, refresh_associations
+from principals.services.devices import (
+    agent_asked_for,
+    approve_device_login,
+    begin_device_login,
+    find_device_login,
+    finish_device_login,
+    refuse_device_login,
+)
 from principals.services.directory import (
     Directory,
     add_lab_member,
@@ -56,12 +64,17 @@ __all__ = [
     "ToldAssociation",
     "add_lab_member",
     "add_person",
+    "agent_asked_for",
     "approve_agent",
+    "approve_device_login",
+    "begin_device_login",
     "create_service_account",
     "end_own_token",
     "ensure_cluster",
     "ensure_lab",
     "expiry_problem",
+    "find_device_login",
+    "finish_device_login",
     "forget_identities",
     "issue_agent_token",
     "issue_service_token",
@@ -77,6 +90,7 @@ __all__ = [
     "record_second_factor",
     "record_sessions",
     "refresh_associations",
+    "refuse_device_login",
     "register_agent",
     "remove_second_factor",
     "renew_agent",
