@@ -46,9 +46,9 @@ def me(request: HttpRequest) -> MeOut:
 def describe(actor: Actor) -> MeOut:
     """Return what an agent's own actor may know of itself."""
     agent = actor.agent
-    if agent is None:
+    token = actor.token
+    if agent is None or token is None:
         raise NotAllowed("This token is not an agent's.", code="not_an_agent", remedy="Use an agent's token.")
-    token = AgentToken.objects.get(key=actor.token_key)
     risk = principal_selectors.risk_of(agent)
     accounts = SlurmAccount.objects.filter(lab_id=agent.lab_id).values_list("name", flat=True)
     return MeOut(

@@ -57,6 +57,7 @@ def actor_for_agent(token: AgentToken) -> Actor:
         user=agent.owner,
         agent=agent,
         token_key=token.key,
+        token=token,
         scopes=frozenset(token.scopes),
         member_lab_ids=frozenset({agent.lab_id}),
         granted_lab_ids=granted,
