@@ -1,8 +1,14 @@
 """What the API of `principals` says."""
 
 from datetime import datetime
+from typing import Annotated, Literal
 
-from ninja import Field, Schema
+from ninja import Schema
+from pydantic import AwareDatetime, Field
+
+Name = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9._-]+$")]
+TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 
 class Missing(Schema):
@@ -97,13 +103,57 @@ class TokenEnded(Schema):
     key: str
 
 
+class HoursIn(Schema):
+    """Days and times, in the site's time zone; an end before the start goes on into the next day."""
+
+    days: Annotated[list[Day], Field(min_length=1, max_length=7)]
+    start: TimeOfDay
+    end: TimeOfDay
+
+
+class HoursOut(HoursIn):
+    """The hours an agent declared, with their time zone."""
+
+    zone: str
+
+
 class Limits(Schema):
     """What this agent is held to."""
 
     requests_per_minute: int
     hosts: list[str]
     partitions: list[str]
+    accounts: list[str]  # that it may charge; empty: any of its lab
+    hours: HoursOut | None  # null: any
     registration_ends: datetime
+
+
+class RegistrationIn(Schema):
+    """What is declared of an agent that is to be registered. Left out: any."""
+
+    name: Annotated[str, Field(min_length=3, max_length=40, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")]
+    harness: Annotated[str, Field(max_length=32)]
+    harness_version: Annotated[str, Field(max_length=40)] = ""
+    purpose: Annotated[str, Field(min_length=1, max_length=2000)]
+    autonomy: Literal["supervised", "unattended"] = "supervised"
+    hosts: Annotated[list[Name], Field(max_length=50)] = []
+    partitions: Annotated[list[Name], Field(max_length=50)] = []
+    accounts: Annotated[list[Name], Field(max_length=50)] = []
+    hours: HoursIn | None = None
+    expires: AwareDatetime
+
+
+class RegisteredOut(Schema):
+    """An agent that was asked for: its risk with reasons, and whose approval it waits for (`lab`, `staff`)."""
+
+    agent: str
+    status: str
+    acts_for: str
+    lab: str
+    tier: TierOut
+    approvals_missing: list[str]
+    page: str
+    remedy: str
 
 
 class Me(Schema):
@@ -111,6 +161,7 @@ class Me(Schema):
 
     agent: str
     harness: str
+    harness_version: str
     autonomy: str
     status: str
     purpose: str

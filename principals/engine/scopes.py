@@ -30,6 +30,7 @@ SCOPES = {
         Scope("trials:request", "ask for trials", _AGENT, default=True),
         Scope("lessons:read", "look up lessons it may see", _AGENT, default=True),
         Scope("lessons:write", "record lessons in its project", _AGENT),
+        Scope("agents:request", "ask that another agent of its owner be registered", _AGENT),
         Scope("extensions:read", "list admitted extensions", _AGENT, default=True),
         Scope("extensions:submit", "submit an extension for review", _AGENT),
         # Of itself alone, and only where its person or the site said yes: so whoever agrees needs no other token.

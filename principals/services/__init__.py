@@ -26,6 +26,7 @@ from principals.services.directory import (
     ensure_cluster,
     ensure_lab,
     require_cluster_name,
+    set_low_risk_rule,
     set_person_active,
 )
 from principals.services.holds import lift_hold, lift_holds, place_hold
@@ -39,9 +40,11 @@ from principals.services.identities import (
 )
 from principals.services.logins import LOGIN_LIFE
 from principals.services.munge import login_by_munge, make_nonce
+from principals.services.notices import notify
 from principals.services.pairing import settle as settle_sessions
 from principals.services.rotation import rotate_agent_token
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
+from principals.services.telling import subscribers
 from principals.services.tokens import (
     IssuedToken,
     create_service_account,
@@ -84,6 +87,7 @@ __all__ = [
     "longest_life_days",
     "make_nonce",
     "name_problem",
+    "notify",
     "person_behind",
     "person_named",
     "place_hold",
@@ -100,8 +104,10 @@ __all__ = [
     "revoke_agent_token",
     "revoke_service_token",
     "rotate_agent_token",
+    "set_low_risk_rule",
     "set_person_active",
     "settle_roles",
     "settle_sessions",
+    "subscribers",
     "suspend_agent",
 ]

@@ -130,6 +130,15 @@ class Slurm:
             _write(made, text if name in ("gatehouse-hook.sh", *names) else "#!/bin/sh\n", mode=0o755)
             made.rename(made.with_name(name))
 
+    def wait_until_saved(self) -> None:
+        """Wait until all that was submitted is in the state that the controller saves within seconds of a change.
+
+        What is not is forgotten where it is killed: those jobs never run, and their numbers are given again. Call it
+        once the last job is submitted and while jobs run: a file of before, or of in between, does not hold them all.
+        """
+        state, submitted_s = self.folder / "state/job_state", time.time()
+        self.wait_until(lambda: state.exists() and state.stat().st_mtime > submitted_s + 1, "the jobs to be saved")
+
     def kill_controller(self) -> None:
         """End the controller as a crash would."""
         self.daemons["slurmctld"].kill()

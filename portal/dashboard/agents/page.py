@@ -14,7 +14,7 @@ from portal.core import clock
 from portal.core.models import AuditEvent
 from portal.dashboard.activity import agent_activity
 from portal.dashboard.agents.actions import find_agent
-from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm
+from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm, staff_words
 from portal.dashboard.agents.registry import state_of
 from portal.dashboard.audit import reads
 from portal.dashboard.formats import counted
@@ -35,7 +35,7 @@ AUDIT_ROWS = 10
 VERBS = ("approve_for_lab", "approve_for_facility", "issue_token", "revoke_token", "suspend", "resume", "retire")
 TIER_FOOT = {
     tiers.Tier.STANDARD: "Standard is below 3 points.",
-    tiers.Tier.ELEVATED: "Elevated is 3 to 5 points; staff approve it.",
+    tiers.Tier.ELEVATED: "Elevated is 3 to 5 points.",
     tiers.Tier.RESTRICTED: "Restricted is 6 points and more.",
 }
 
@@ -61,8 +61,9 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "may_approve": _may_approve(found, may),
         "tier": risk.tier.value.capitalize(),
         "reasons": [{"weight": reason.points, "text": reason.text} for reason in risk.reasons],
-        "tier_foot": f"{counted(risk.score, 'point')}: {TIER_FOOT[risk.tier]} "
+        "tier_foot": f"{counted(risk.score, 'point')}: {TIER_FOOT[risk.tier]} {staff_words()} "
         f"Its tokens live {counted(principal_services.longest_life_days(found), 'day')} at most.",
+        "working_hours": found.working_hours,
         "approvals": found.approvals.select_related("by"),
         "missing_approvals": selectors.approvals_missing(found) if found.status == Agent.Status.REQUESTED else set(),
         "holds": holds,

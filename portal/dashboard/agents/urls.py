@@ -26,5 +26,6 @@ urlpatterns = [
     path("my-lab/", my_lab.my_lab, name="my-lab"),
     path("my-lab/<str:lab>/costs.json", my_lab.costs, name="my-lab-costs"),
     path("my-lab/<str:lab>/pass.html", preview.show_preview, name="my-lab-pass"),
+    path("my-lab/<str:lab>/rule/", my_lab.set_rule, name="my-lab-rule"),
     path("my-lab/<str:lab>/register/", my_lab.register, name="my-lab-register"),
 ]
