@@ -16,7 +16,17 @@ from principals.actors import Actor
 from principals.auth import actor_of, client_address, requires
 from principals.engine import device, munge, networks
 from principals.models import AgentToken
-from principals.schemas import DeviceBegun, DeviceToken, LoggedIn, MungeAsked, MungeIn, TokenEnded, TokenRotated
+from principals.schemas import (
+    DeviceBegun,
+    DeviceToken,
+    LoggedIn,
+    MungeAsked,
+    MungeIn,
+    SubAgentIn,
+    SubAgentStarted,
+    TokenEnded,
+    TokenRotated,
+)
 from principals.services.devices import oauth_refusal
 from principals.services.tokens import IssuedToken
 
@@ -117,6 +127,24 @@ def rotate_token(request: HttpRequest) -> TokenRotated:
         token=issued.plain, key=row.key, scopes=row.scopes, expires=row.expires, old_key=token.key,
         old_ends=token.expires,
     )  # fmt: skip
+
+
+@router.post(
+    "/token/delegate", auth=requires("token:delegate"), response=answers(200, SubAgentStarted),
+    summary="Start a sub-agent",
+)  # fmt: skip
+def start_sub_agent(request: HttpRequest, body: SubAgentIn) -> SubAgentStarted:
+    """Make the token of a sub-agent, told this once: with some of this one's scopes, and no later end.
+
+    It ends at once where this one is revoked. Its name stands in the audit behind the agent's.
+    """
+    issued = principal_services.start_sub_agent(
+        actor=actor_of(request), name=body.name, scope_names=body.scopes, life_s=body.life_s
+    )
+    row = cast(AgentToken, issued.row)
+    return SubAgentStarted(
+        token=issued.plain, key=row.key, chain=[row.agent.name, *row.chain], scopes=row.scopes, expires=row.expires
+    )
 
 
 @router.post("/token/revoke", auth=requires("me:read"), response=answers(200, TokenEnded), summary="End this token")

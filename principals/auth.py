@@ -23,6 +23,11 @@ REQUESTS_PER_MINUTE = 600
 FAILURES_PER_MINUTE = 60
 LAST_USED_EVERY = timedelta(minutes=1)
 _ASK_FOR_ANOTHER = "Ask the person who answers for the agent for a new token."
+_REMEDIES: dict[str, str] = {
+    AgentToken.How.MUNGE: "Run gatehouse login again.",
+    AgentToken.How.DEVICE: "Run gatehouse login again.",
+    AgentToken.How.SUB_AGENT: "The agent that started this one starts another.",
+}
 
 
 def client_address(request: HttpRequest) -> str:
@@ -78,8 +83,7 @@ def actor_for_token(text: str, *, address: str) -> Actor:
     if row is None or not tokens.verify_token(parsed, tokens.TokenDigest(row.pepper, row.digest), peppers()):
         raise Unauthenticated("The token is unknown.", code="token_unknown", remedy=_ASK_FOR_ANOTHER)
     if row.state != "active":
-        is_login = isinstance(row, AgentToken) and row.how != AgentToken.How.MADE
-        remedy = "Run gatehouse login again." if is_login else _ASK_FOR_ANOTHER
+        remedy = _REMEDIES.get(row.how, _ASK_FOR_ANOTHER) if isinstance(row, AgentToken) else _ASK_FOR_ANOTHER
         raise Unauthenticated(f"The token is {row.state}.", code=f"token_{row.state}", remedy=remedy)
     if row.networks and not networks.is_allowed(address, networks.parse_networks(row.networks)):
         raise NotAllowed(

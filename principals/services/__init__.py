@@ -11,6 +11,7 @@ from principals.services.agents import (
     suspend_agent,
 )
 from principals.services.associations import AssociationChanges, ToldAssociation, refresh_associations
+from principals.services.delegation import start_sub_agent
 from principals.services.devices import (
     agent_asked_for,
     approve_device_login,
@@ -108,6 +109,7 @@ __all__ = [
     "set_person_active",
     "settle_roles",
     "settle_sessions",
+    "start_sub_agent",
     "subscribers",
     "suspend_agent",
 ]

@@ -201,6 +201,13 @@ OPERATIONS: list[Row] = [
     Row("POST", "/api/v1/login/device", 422, {}, {"client_id": "sent as a form"}),
     Row("POST", "/api/v1/login/token", 422),
     Row("POST", "/api/v1/token/rotate", 200, {"none": 401, "service": 403}),
+    Row(
+        "POST",
+        "/api/v1/token/delegate",
+        200,
+        {"none": 401, "service": 403},
+        {"name": "reviewer", "scopes": ["me:read"]},
+    ),
     Row("POST", "/api/v1/token/revoke", 200, {"none": 401, "service": 403}),
     # 422 for a harness that nobody knows: so nothing is made, and no role asks for a name that the one before took.
     Row(
