@@ -62,7 +62,7 @@ def begin_device_login(*, agent_name: str, host: str, scope_names: Collection[st
             "Scopes are listed in docs/harnesses.md.",
         )  # fmt: skip
     now = clock.now()
-    DeviceLogin.objects.filter(expires__lt=now - KEPT).delete()
+    prune()
     device_code, user_code = rules.make_device_code(), rules.make_user_code()
     wanted = set(scope_names) or scopes.default_scopes(tokens.TokenKind.AGENT)
     row = DeviceLogin.objects.create(
@@ -71,6 +71,12 @@ def begin_device_login(*, agent_name: str, host: str, scope_names: Collection[st
         expires=now + timedelta(seconds=rules.LIFE_S),
     )  # fmt: skip
     return Begun(row, device_code, user_code)
+
+
+def prune() -> int:
+    """Delete logins past their keeping time; return how many."""
+    deleted, _ = DeviceLogin.objects.filter(expires__lt=clock.now() - KEPT).delete()
+    return deleted
 
 
 def _digest(code: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 from portal.core import clock
 from portal.core.models import AuditEvent
 from principals import services as principal_services
+from principals import tasks
 from principals.engine.device import GRANT_TYPE
 from principals.models import AgentToken, DeviceLogin
 from tests import factories
@@ -170,3 +171,5 @@ def test_logins_that_ended_are_forgotten(cast: Cast) -> None:
     with clock.at(clock.now() + timedelta(hours=2)):
         _begin()
     assert DeviceLogin.objects.count() == 1
+    with clock.at(clock.now() + timedelta(hours=4)):
+        assert [tasks.prune_device_logins(), tasks.prune_device_logins()] == [1, 0]
