@@ -19,7 +19,7 @@ from principals.auth import REQUESTS_PER_MINUTE, actor_of, requires
 from principals.engine import checking_in, scopes, tokens
 from principals.engine.hours import DAYS
 from principals.models import Agent, AgentToken, SlurmAccount
-from principals.schemas import HoursOut, Limits, Me, Missing, TierOut, TokenOut
+from principals.schemas import HoursOut, Limits, Link, Me, Missing, TierOut, TokenOut
 from telemetry.services import is_harness_telemetry_allowed
 
 router = Router()
@@ -47,9 +47,9 @@ def me(request: HttpRequest) -> MeOut:
 def describe(actor: Actor) -> MeOut:
     """Return what an agent's own actor may know of itself."""
     agent = actor.agent
-    if agent is None:
+    token = actor.token
+    if agent is None or token is None:
         raise NotAllowed("This token is not an agent's.", code="not_an_agent", remedy="Use an agent's token.")
-    token = AgentToken.objects.get(key=actor.token_key)
     risk = principal_selectors.risk_of(agent)
     accounts = SlurmAccount.objects.filter(lab_id=agent.lab_id).values_list("name", flat=True)
     return MeOut(
@@ -60,6 +60,11 @@ def describe(actor: Actor) -> MeOut:
         status=agent.status,
         purpose=agent.purpose,
         acts_for=agent.owner.username,
+        chain=[
+            Link(kind="person", name=agent.owner.username),
+            Link(kind="agent", name=agent.name),
+            *(Link(kind="sub_agent", name=name) for name in token.chain),
+        ],
         lab=agent.lab.name,
         accounts=sorted(set(accounts)),
         tier=TierOut(name=risk.tier.value, score=risk.score, reasons=[reason.text for reason in risk.reasons]),

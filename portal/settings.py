@@ -252,6 +252,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "deliver-notices": {"task": "principals.tasks.deliver_notices", "schedule": 10.0},
     "tell-of-ending-tokens": {"task": "principals.tasks.tell_of_ending_tokens", "schedule": crontab(minute="31")},
     "prune-notices": {"task": "principals.tasks.prune_notices", "schedule": crontab(hour="3", minute="53")},
+    "prune-device-logins": {"task": "principals.tasks.prune_device_logins", "schedule": crontab(minute="13")},
     "settle-trials": {"task": "policies.tasks.settle_trials", "schedule": 60.0},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from portal.core.actors import SYSTEM, ActorRef
 
 if TYPE_CHECKING:
-    from principals.models import Agent, ServiceAccount, User
+    from principals.models import Agent, AgentToken, ServiceAccount, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class Actor:
     agent: "Agent | None" = None
     service: "ServiceAccount | None" = None
     token_key: str = ""
+    token: "AgentToken | None" = None  # the row of an agent's token, as its check read it
     scopes: frozenset[str] = frozenset()
     is_research_computing: bool = False
     is_infosec: bool = False

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import OperationalError
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
@@ -16,12 +16,18 @@ from principals import permissions, selectors
 from principals.actors import Actor
 from principals.engine import networks, tokens
 from principals.models import Agent, AgentToken, Hold, LabMembership, ServiceToken
+from principals.prepared import Prepared
 from principals.services.tokens import peppers
 
 REQUESTS_PER_MINUTE = 600
 FAILURES_PER_MINUTE = 60
 LAST_USED_EVERY = timedelta(minutes=1)
 _ASK_FOR_ANOTHER = "Ask the person who answers for the agent for a new token."
+_REMEDIES: dict[str, str] = {
+    AgentToken.How.MUNGE: "Run gatehouse login again.",
+    AgentToken.How.DEVICE: "Run gatehouse login again.",
+    AgentToken.How.SUB_AGENT: "The agent that started this one starts another.",
+}
 
 
 def client_address(request: HttpRequest) -> str:
@@ -72,13 +78,12 @@ def actor_for_token(text: str, *, address: str) -> Actor:
     parsed = tokens.parse_token(text)
     if parsed is None:
         raise Unauthenticated("The token is not of our form.", code="token_malformed", remedy=_ASK_FOR_ANOTHER)
-    load = _load_agent_token if parsed.kind is tokens.TokenKind.AGENT else _load_service_token
-    row = load(parsed.key)
+    is_agent = parsed.kind is tokens.TokenKind.AGENT
+    row: AgentToken | ServiceToken | None = (_AGENT_TOKENS if is_agent else _SERVICE_TOKENS).first(parsed.key)
     if row is None or not tokens.verify_token(parsed, tokens.TokenDigest(row.pepper, row.digest), peppers()):
         raise Unauthenticated("The token is unknown.", code="token_unknown", remedy=_ASK_FOR_ANOTHER)
     if row.state != "active":
-        is_login = isinstance(row, AgentToken) and row.how != AgentToken.How.MADE
-        remedy = "Run gatehouse login again." if is_login else _ASK_FOR_ANOTHER
+        remedy = _REMEDIES.get(row.how, _ASK_FOR_ANOTHER) if isinstance(row, AgentToken) else _ASK_FOR_ANOTHER
         raise Unauthenticated(f"The token is {row.state}.", code=f"token_{row.state}", remedy=remedy)
     if row.networks and not networks.is_allowed(address, networks.parse_networks(row.networks)):
         raise NotAllowed(
@@ -95,15 +100,18 @@ def actor_for_token(text: str, *, address: str) -> Actor:
     return actor
 
 
-def _load_agent_token(key: str) -> AgentToken | None:
+def _agent_token(key: str) -> QuerySet[AgentToken]:
     belongs = Exists(LabMembership.objects.filter(lab=OuterRef("agent__lab_id"), user=OuterRef("agent__owner_id")))
     found = AgentToken.objects.filter(key=key).annotate(is_held=selectors.is_held("agent__"), owner_belongs=belongs)
-    return found.select_related("agent__owner", "agent__lab").first()
+    return found.select_related("agent__owner", "agent__lab")
 
 
-def _load_service_token(key: str) -> ServiceToken | None:
+def _service_token(key: str) -> QuerySet[ServiceToken]:
     held = Exists(Hold.objects.in_force().filter(subject_kind="service", subject_id=OuterRef("service_id")))
-    return ServiceToken.objects.filter(key=key).annotate(is_held=held).select_related("service__cluster").first()
+    return ServiceToken.objects.filter(key=key).annotate(is_held=held).select_related("service__cluster")
+
+
+_AGENT_TOKENS, _SERVICE_TOKENS = Prepared(_agent_token), Prepared(_service_token)
 
 
 def _require_working(token: AgentToken) -> None:

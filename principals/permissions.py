@@ -53,10 +53,16 @@ def actor_for_agent(token: AgentToken) -> Actor:
     lends = "lab:read" in token.scopes and may_look_at_jobs(agent.owner, agent.lab_id)
     granted = frozenset({agent.lab_id}) if lends else frozenset()
     return Actor(
-        ref=ActorRef(kind="agent", id=str(agent.pk), label=agent.name, on_behalf_of=agent.owner.username),
+        ref=ActorRef(
+            kind="agent",
+            id=str(agent.pk),
+            label=" › ".join([agent.name, *token.chain]),
+            on_behalf_of=agent.owner.username,
+        ),
         user=agent.owner,
         agent=agent,
         token_key=token.key,
+        token=token,
         scopes=frozenset(token.scopes),
         member_lab_ids=frozenset({agent.lab_id}),
         granted_lab_ids=granted,

@@ -73,6 +73,48 @@ class LoggedIn(Schema):
     expires: datetime
 
 
+class DeviceBegun(Schema):
+    """The codes of a login that begins (RFC 8628, 3.2)."""
+
+    device_code: str
+    user_code: str
+    verification_uri: str
+    verification_uri_complete: str
+    expires_in: int
+    interval: int
+
+
+class DeviceToken(Schema):
+    """The token of a login (RFC 6749, 5.1), told this once, and whose it is."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    scope: str
+    agent: str
+    acts_for: str
+    host: str
+    expires: datetime
+
+
+class SubAgentIn(Schema):
+    """A sub-agent to start: its name, some of the scopes of the token that asks, and how long it lives."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,23}$")
+    scopes: list[str] = Field(min_length=1, max_length=30)
+    life_s: int = Field(3600, ge=60, le=12 * 3600)
+
+
+class SubAgentStarted(Schema):
+    """The token of a sub-agent; `token` is told this once. `chain`: the names from the agent's down to its own."""
+
+    token: str
+    key: str
+    chain: list[str]
+    scopes: list[str]
+    expires: datetime
+
+
 class TokenEnded(Schema):
     """The token that ended."""
 
@@ -132,6 +174,13 @@ class RegisteredOut(Schema):
     remedy: str
 
 
+class Link(Schema):
+    """One in the chain of those for whom the token speaks: a person, an agent, or a sub-agent."""
+
+    kind: str
+    name: str
+
+
 class Me(Schema):
     """Who the agent is, for whom it acts, what it may do and what it still lacks."""
 
@@ -142,6 +191,7 @@ class Me(Schema):
     status: str
     purpose: str
     acts_for: str
+    chain: list[Link]
     lab: str
     accounts: list[str]
     tier: TierOut

@@ -1,8 +1,8 @@
-"""Celery edge of `principals`: notices."""
+"""Celery edge of `principals`: notices, and logins of devices that ended."""
 
 from celery import shared_task
 
-from principals.services import notices, postman, telling
+from principals.services import devices, notices, postman, telling
 
 
 @shared_task
@@ -15,6 +15,12 @@ def deliver_notices() -> int:
 def prune_notices() -> int:
     """Delete notices past their term."""
     return notices.prune()
+
+
+@shared_task
+def prune_device_logins() -> int:
+    """Delete logins of devices an hour after their end."""
+    return devices.prune()
 
 
 @shared_task

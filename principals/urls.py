@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from principals import second_factor, views
+from principals import device_page, second_factor, views
 
 urlpatterns = [
     path("sign-in/", views.SignIn.as_view(), name="sign-in"),
@@ -12,6 +12,7 @@ urlpatterns = [
     path("sign-in/second-factor/", second_factor.Ask.as_view(), name="mfa_authenticate"),
     path("sign-in/again/", second_factor.PasswordAgain.as_view(), name="account_reauthenticate"),
     path("sign-in/again/code/", second_factor.CodeAgain.as_view(), name="mfa_reauthenticate"),
+    path("login/device/", device_page.device_login, name="device-login"),
     path("sign-out/", views.SignOut.as_view(), name="sign-out"),
     path("account/second-factor/", second_factor.Overview.as_view(), name="mfa_index"),
     path("account/second-factor/app/", second_factor.SetUp.as_view(), name="mfa_activate_totp"),

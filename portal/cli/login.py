@@ -13,6 +13,8 @@ from portal.cli import client
 from portal.cli.me import refusal
 from portal.cli.output import plain
 
+_AGAIN = "Run gatehouse login --device again."
+
 
 class Failed(Exception):
     """What to say, and the status to end with."""
@@ -26,7 +28,8 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     """Add both subcommands."""
     parser = commands.add_parser(
         "login", help="get a token for twelve hours, kept in memory of this node alone",
-        description="Get a token for an agent of yours, bound to this host, for twelve hours: by this node's MUNGE.",
+        description="Get a token for an agent of yours, bound to this host, for twelve hours: by this node's MUNGE, "
+        "or with --device by a code that you enter in a browser.",
     )  # fmt: skip
     parser.add_argument(
         "--agent", default=os.environ.get("GATEHOUSE_AGENT", ""),
@@ -36,6 +39,7 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "--cluster", default="", help="the cluster, where your login name is somebody else's on another"
     )
     parser.add_argument("--scope", action="append", default=[], help="what it may do; without it the default scopes")
+    parser.add_argument("--device", action="store_true", help="by a code to be entered in a browser, where no MUNGE is")
     parser.add_argument("--print", action="store_true", help="print the token, and keep it nowhere")
     parser.set_defaults(run=run_login)
     out = commands.add_parser("logout", help="give the token of a login back: it ends at once")
@@ -48,7 +52,7 @@ def run_login(options: argparse.Namespace) -> int:
 
     try:
         url = _safe_url()
-        said = _by_munge(url, options)
+        said = _by_device(url, options) if options.device else _by_munge(url, options)
         if options.print:
             print(said["token"])
             return 0
@@ -117,6 +121,45 @@ def _by_munge(url: str, options: argparse.Namespace) -> dict[str, Any]:
     credential = _make_credential(said.encode(), int(asked["restrict_uid"]), int(asked["ttl_s"]))
     body = json.dumps({"credential": credential}).encode()
     return _answered(client.post(url, "/login/munge", token="", body=body, headers={}))
+
+
+def _by_device(url: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Show a code, and ask until its person has answered (RFC 8628)."""
+    import socket
+    import time
+
+    from principals.engine.device import GRANT_TYPE
+
+    if not options.agent:
+        raise Failed("--device needs the name of an agent [no_agent]\nGive --agent NAME, or set GATEHOUSE_AGENT.")
+    host = socket.gethostname()
+    begun = _answered(_post_form(url, "/login/device", client_id=options.agent, host=host,
+                                 scope=" ".join(options.scope)))  # fmt: skip
+    print(f"Open {plain(begun['verification_uri'])} and enter {plain(begun['user_code'])}", file=sys.stderr)
+    print(f"or open {plain(begun['verification_uri_complete'])}", file=sys.stderr, flush=True)
+    wait_s, ends = float(begun["interval"]), time.monotonic() + float(begun["expires_in"])
+    while time.monotonic() < ends:
+        time.sleep(wait_s)
+        try:
+            answer = _post_form(
+                url, "/login/token", grant_type=GRANT_TYPE, device_code=begun["device_code"], client_id=options.agent
+            )
+        except client.PortalUnreachable:
+            wait_s *= 2  # RFC 8628, 3.5
+            continue
+        if answer.said.get("error") in ("authorization_pending", "slow_down") or answer.status == 429:
+            wait_s = max(wait_s, float(answer.said.get("interval") or answer.retry_after_s or 0))
+            continue
+        said = _answered(answer)
+        return said | {"token": said["access_token"]}
+    raise Failed(f"Nobody answered [expired_token]\n{_AGAIN}", 1)
+
+
+def _post_form(url: str, path: str, **values: str) -> client.Answer:
+    from urllib.parse import urlencode
+
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    return client.post(url, path, token="", body=urlencode(values).encode(), headers=form)
 
 
 def _answered(answer: client.Answer) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from principals.models.agents import Agent, AgentApproval, AgentSession, SessionDeclaration
 from principals.models.checkins import ClaimedSession, SessionCheckIn, SessionClaim
 from principals.models.clusters import Association, Cluster, ClusterUser, SlurmAccount
+from principals.models.device_logins import DeviceLogin
 from principals.models.holds import Hold, Place
 from principals.models.kill_switches import KillSwitch
 from principals.models.notices import Notice, NoticeMail, NoticePreference
@@ -23,6 +24,7 @@ __all__ = [
     "Cluster",
     "ClusterUser",
     "DataAccess",
+    "DeviceLogin",
     "Hold",
     "KillSwitch",
     "Lab",

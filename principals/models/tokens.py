@@ -44,12 +44,17 @@ class AgentToken(Token):
     class How(models.TextChoices):
         MADE = "made", "Made on the agent’s page"
         MUNGE = "munge", "Login by MUNGE"
+        DEVICE = "device", "Login of a device"
+        SUB_AGENT = "sub", "Started by an agent"
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="tokens")
     how = models.CharField(max_length=8, choices=How.choices, default=How.MADE, db_default=How.MADE)
     host = models.CharField(max_length=100, default="", blank=True, db_default="")  # where somebody logged in
     # The one that it was rolled over from, which ends a while after it was made.
     replaces = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="replaced_by")
+    # Of a sub-agent: the token that started it, and the names from the agent's down to its own.
+    parent = models.ForeignKey("self", on_delete=models.CASCADE, null=True, blank=True, related_name="children")
+    chain = models.JSONField(default=list, blank=True, db_default=models.Value([], models.JSONField()))
 
 
 class ServiceAccount(models.Model):

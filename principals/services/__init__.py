@@ -11,6 +11,15 @@ from principals.services.agents import (
     suspend_agent,
 )
 from principals.services.associations import AssociationChanges, ToldAssociation, refresh_associations
+from principals.services.delegation import start_sub_agent
+from principals.services.devices import (
+    agent_asked_for,
+    approve_device_login,
+    begin_device_login,
+    find_device_login,
+    finish_device_login,
+    refuse_device_login,
+)
 from principals.services.directory import (
     Directory,
     add_lab_member,
@@ -59,12 +68,17 @@ __all__ = [
     "ToldAssociation",
     "add_lab_member",
     "add_person",
+    "agent_asked_for",
     "approve_agent",
+    "approve_device_login",
+    "begin_device_login",
     "create_service_account",
     "end_own_token",
     "ensure_cluster",
     "ensure_lab",
     "expiry_problem",
+    "find_device_login",
+    "finish_device_login",
     "forget_identities",
     "issue_agent_token",
     "issue_service_token",
@@ -81,6 +95,7 @@ __all__ = [
     "record_second_factor",
     "record_sessions",
     "refresh_associations",
+    "refuse_device_login",
     "register_agent",
     "remove_second_factor",
     "renew_agent",
@@ -94,6 +109,7 @@ __all__ = [
     "set_person_active",
     "settle_roles",
     "settle_sessions",
+    "start_sub_agent",
     "subscribers",
     "suspend_agent",
 ]

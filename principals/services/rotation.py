@@ -21,6 +21,11 @@ def rotate_agent_token(*, actor: Actor, token: AgentToken) -> IssuedToken:
     """
     permissions.require(actor, "agent.rotate_token", token)
     require_working(token.agent)
+    if token.how == AgentToken.How.SUB_AGENT:
+        raise Conflict(
+            "The token of a sub-agent is not rolled over.", code="token_of_sub_agent",
+            remedy="The agent that started it starts another.",
+        )  # fmt: skip
     if token.how != AgentToken.How.MADE:
         raise Conflict(
             "A login is not rolled over: it ends after twelve hours.", code="token_of_login",
@@ -49,6 +54,11 @@ def _shorten(old: AgentToken) -> datetime:
     """Let a token end after the overlap, never later than it would."""
     ends: datetime = min(old.expires, clock.now() + timedelta(hours=settings.TOKEN_OVERLAP_HOURS))
     AgentToken.objects.filter(pk=old.pk).update(expires=ends)
+    above = [old.pk]
+    while above:  # sub-agents end with it
+        below = AgentToken.objects.filter(parent__in=above)
+        above = list(below.values_list("pk", flat=True))
+        below.filter(expires__gt=ends).update(expires=ends)
     return ends
 
 

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from portal.core import clock
 from principals import selectors
@@ -98,8 +99,14 @@ def tell_of_waiting(agent: Agent) -> int:
 def tell_of_ending_tokens() -> int:
     """Tell owners of tokens that end within seven days, or are in the last quarter of a shorter life, once each."""
     now = clock.now()
-    ending = AgentToken.objects.filter(
-        revoked_at=None, expires__gt=now, expires__lte=now + TOKEN_WITHIN, agent__status=Agent.Status.ACTIVE
+    next_one = AgentToken.objects.filter(replaces=OuterRef("pk"), revoked_at=None)
+    ending = AgentToken.objects.filter(  # those of logins and sub-agents end every day
+        ~Exists(next_one),
+        how=AgentToken.How.MADE,
+        revoked_at=None,
+        expires__gt=now,
+        expires__lte=now + TOKEN_WITHIN,
+        agent__status=Agent.Status.ACTIVE,
     )
     told = 0
     for token in ending.select_related("agent").iterator(chunk_size=500):

@@ -156,6 +156,7 @@ def end_agent_token(actor: Actor, token: AgentToken, reason: str, *, with_rotati
                 revoked_at=clock.now(), revoked_by=actor.ref.label
             ):
                 keys.append(row.key)
+        keys += _end_children(actor, keys)
         for key in keys:
             audit.record(
                 actor=actor.ref, verb="token.revoke", object_kind="agent", object_id=agent.pk, object_label=agent.name,
@@ -164,6 +165,17 @@ def end_agent_token(actor: Actor, token: AgentToken, reason: str, *, with_rotati
         topics = (f"agent:{agent.pk}", "facility:principals")
         live.announce(live.News(name=events.TOKEN_REVOKED, topics=topics, payload={"key": key}) for key in keys)
     return keys
+
+
+def _end_children(actor: Actor, keys: list[str]) -> list[str]:
+    """Revoke the sub-agents of tokens that end, and theirs; return the keys that ended."""
+    ended = list[str]()
+    while keys:
+        works = AgentToken.objects.filter(parent__key__in=keys, revoked_at=None)
+        keys = list(works.values_list("key", flat=True))
+        works.update(revoked_at=clock.now(), revoked_by=actor.ref.label)
+        ended += keys
+    return ended
 
 
 def _revoke(actor: Actor, token: AgentToken | ServiceToken) -> None:

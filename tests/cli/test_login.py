@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from portal.cli import session_file
+from portal.cli.main import main
 from principals.models import AgentToken, ClusterUser
+from tests.conftest import Api, sign_in
 from tests.support.slurm import munge
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,6 +97,39 @@ class TestCommand:
     def test_no_credential_goes_in_the_clear_to_another_machine(self, command):
         said = command("login", GATEHOUSE_URL="http://gatehouse.example.org")
         assert said.returncode == 2 and "[portal_address]" in said.stderr
+
+
+@pytest.mark.one_database
+@pytest.mark.django_db(transaction=True)
+class TestDevice:
+    @pytest.fixture
+    def started(self, live_server, cast, settings, monkeypatch, tmp_path):
+        """Start the command on a machine without MUNGE; return it and the code that it shows."""
+        settings.BASE_URL = live_server.url
+        monkeypatch.setattr("principals.engine.device.INTERVAL_S", 1)
+        own = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "GATEHOUSE_URL": live_server.url}
+        words = [sys.executable, "-m", "portal.cli.main", "login", "--device", "--agent", "okafor-docking", "--print"]
+        with subprocess.Popen(words, env=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            first = process.stderr.readline()
+            assert live_server.url in first
+            yield process, first.split()[-1]
+            process.kill()
+
+    @pytest.mark.parametrize("answer", ["approve", "refuse"])
+    def test_it_waits_for_its_person(self, started, cast, answer):
+        process, code = started
+        sign_in(cast.colleague).post("/login/device/", {"user_code": code, "answer": answer})
+        out, err = process.communicate(timeout=60)
+        if answer == "approve":
+            assert process.returncode == 0 and Api(out.strip()).get("/me").json()["agent"] == "okafor-docking"
+        else:
+            assert process.returncode == 1 and out == "" and "[access_denied]" in err
+
+
+def test_a_device_names_its_agent(capsys, monkeypatch):
+    monkeypatch.delenv("GATEHOUSE_AGENT", raising=False)
+    assert main(["login", "--device"]) == 2
+    assert "[no_agent]" in capsys.readouterr().err
 
 
 @pytest.fixture

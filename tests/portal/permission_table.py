@@ -67,6 +67,8 @@ PAGES: list[Row] = [
         Row("GET", f"/account/second-factor/{page}", 403, {"nobody": 302})
         for page in ("", "app/", "app/remove/", "codes/", "codes/new/", "codes.txt")
     ),
+    signed_in("GET", "/login/device/"),
+    Row("POST", "/login/device/", 422, {"nobody": 302, "auditor": 403}),
     Row("POST", "/theme/", 400),
     Row("GET", "/dev/components/", 404),
     Row("GET", "/dev/components/figure/{slug}/", 404),
@@ -208,7 +210,16 @@ OPERATIONS: list[Row] = [
     # Off: tests/principals/test_login_by_munge.py switches it on. How a token is got asks for none.
     Row("GET", "/api/v1/login/munge", 409),
     Row("POST", "/api/v1/login/munge", 409, {}, {"credential": "MUNGE:x:"}),
+    Row("POST", "/api/v1/login/device", 422, {}, {"client_id": "sent as a form"}),
+    Row("POST", "/api/v1/login/token", 422),
     Row("POST", "/api/v1/token/rotate", 200, {"none": 401, "service": 403}),
+    Row(
+        "POST",
+        "/api/v1/token/delegate",
+        200,
+        {"none": 401, "service": 403},
+        {"name": "reviewer", "scopes": ["me:read"]},
+    ),
     Row("POST", "/api/v1/token/revoke", 200, {"none": 401, "service": 403}),
     # 422 for a harness that nobody knows: so nothing is made, and no role asks for a name that the one before took.
     Row(

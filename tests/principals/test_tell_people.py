@@ -7,7 +7,7 @@ import pytest
 from portal.core import clock
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
-from principals.models import Hold, Notice
+from principals.models import AgentToken, Hold, Notice
 from principals.services import kill_switches as switches
 from principals.services import telling
 from principals.services.agents import Registration
@@ -106,3 +106,15 @@ def test_a_token_that_is_revoked_is_not_told_of(cast: Cast):
     principal_services.revoke_agent_token(actor=factories.actor_of(cast.pi), token=token)
     with clock.at(token.expires - timedelta(days=2)):
         assert telling.tell_of_ending_tokens() == 0
+
+
+def test_nobody_is_told_of_tokens_that_end_every_day_or_were_rolled_over(cast: Cast) -> None:
+    now = clock.now()
+    for how in (AgentToken.How.MUNGE, AgentToken.How.DEVICE, AgentToken.How.SUB_AGENT):
+        factories.make_token(cast.agent)
+        AgentToken.objects.filter(how=AgentToken.How.MADE).update(how=how)
+    old = factories.token_row(factories.make_token(cast.agent))
+    principal_services.rotate_agent_token(actor=factories.actor_of(cast.colleague), token=old)
+    AgentToken.objects.update(created=now - timedelta(hours=11), expires=now + timedelta(hours=1))
+    AgentToken.objects.filter(replaces=old).update(expires=now + timedelta(days=60))
+    assert telling.tell_of_ending_tokens() == 0

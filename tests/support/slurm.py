@@ -7,6 +7,7 @@ are Debian's: slurm-wlm, slurmdbd, munge, mariadb-server. It must run as root, f
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -277,12 +278,23 @@ def munge(folder: Path, *, key: bytes = b"", ahead_s: int = 0) -> Iterator[Path]
     command = [*wrong, program, "--foreground", "--force", f"--key-file={file}", f"--socket={sockets}"]
     places = [f"--{name}={folder}/munged.{end}" for name, end in
               (("pid-file", "pid"), ("log-file", "log"), ("seed-file", "seed"))]  # fmt: skip
-    with _ended(subprocess.Popen([*command, *places], stderr=subprocess.DEVNULL)) as server:
+    started = subprocess.Popen([*command, *places], stderr=subprocess.DEVNULL, start_new_session=True)
+    with _ended(started) as server, _ended_below(server):
         deadline = time.monotonic() + PATIENCE_S
         while not sockets.exists():
             assert server.poll() is None and time.monotonic() < deadline, "munged does not start"
             time.sleep(0.02)
         yield sockets
+
+
+@contextlib.contextmanager
+def _ended_below(server: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """End the whole group of a process: faketime(1) waits for the program that it starts, and outlives no signal."""
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGTERM)
 
 
 @contextlib.contextmanager

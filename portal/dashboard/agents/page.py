@@ -105,7 +105,7 @@ def tokens_of(agent: Agent) -> QuerySet[AgentToken]:
     old = AgentToken.objects.filter(pk=OuterRef("replaces_id"), **works)
     new = AgentToken.objects.filter(replaces=OuterRef("pk"), **works).order_by("-created")
     keys = {"old_key": Subquery(old.values("key")[:1]), "new_key": Subquery(new.values("key")[:1])}
-    return agent.tokens.annotate(**keys).order_by("-created")
+    return agent.tokens.select_related("parent").annotate(**keys).order_by("-created")
 
 
 def _acceptance(agent: Agent) -> AupAcceptance | None:
