@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from portal.cli import client
 from portal.cli.me import refusal
-from portal.cli.output import plain
 
 if TYPE_CHECKING:
     from portal.cli.watch import Change, Watch
@@ -242,11 +241,15 @@ class Waiting:
 
     def _say(self, words: str) -> None:
         """Say what is no change of a job, each sentence once in a row."""
+        from telemetry.engine.plain import plain
+
         if words != self.said:
             self.said = words
             print(plain(words), file=sys.stderr, flush=True)
 
     def _print(self, changes: "list[Change]") -> None:
+        from telemetry.engine.plain import plain
+
         for change in changes:
             waited = change.waited
             if not self.as_json:

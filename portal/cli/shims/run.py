@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from portal.cli import client
 from portal.cli.shims.real import run_real
+from telemetry.engine.plain import plain
 from telemetry.engine.slurm.printing import (
     FACTS,
     KEYS,
@@ -212,4 +213,4 @@ def _why(error: Exception) -> str:
 def _say(text: str) -> None:
     """Say something beside the answer; `GATEHOUSE_QUIET` in the environment keeps it quiet."""
     if not os.environ.get("GATEHOUSE_QUIET"):
-        print(f"gatehouse: {text}", file=sys.stderr)
+        print(f"gatehouse: {plain(text)}", file=sys.stderr)
