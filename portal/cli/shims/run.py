@@ -91,7 +91,9 @@ def _print_squeue(arguments: Sequence[str], login: str) -> Printed:
         return _ask("squeue", {each.job for each in asked.jobs}, KEYS)
 
     def answer(told: dict[str, Any]) -> Printed:
-        queue = Queue(rows=told["rows"], logins=told["logins"], ended=told["ended"], open=told["open"])
+        queue = Queue(
+            rows=told["rows"], logins=told["logins"], ended=told["ended"], open=told["open"], over=told.get("over", ())
+        )
         return print_queue(asked, queue, login=login, now_s=int(time.time()))
 
     return _answer_soon(ask, answer)
