@@ -22,6 +22,7 @@ from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.reader.asking import IDS_A_CALL
 from telemetry.services.reader.inventory import take_inventory
 from telemetry.services.reader.naming import require_named
+from telemetry.services.reader.notes import QueueNotes
 from telemetry.services.reader.sheets import Sheets
 from telemetry.services.scheduler_calls import add_calls
 from telemetry.services.sources import note_source
@@ -63,6 +64,7 @@ class Reader:
         self.stream = RecordStream(actor=actor, cluster=cluster, source=SOURCE)
         self.row = SlurmReader.objects.get_or_create(cluster=cluster)[0]
         self.queue, self.sheets = _stored_queue(cluster), Sheets(cluster)
+        self.notes = QueueNotes(cluster)
         self.prints = False  # whether this is a Slurm whose squeue is known to be printed as it prints
         self.asked_s = 0.0  # how long Slurm took to answer, since the start
         self.refused: set[int] = set()  # what was set aside: it is told once, not at every look
@@ -88,6 +90,7 @@ class Reader:
         self.sheets.keep(self.source.texts if self.prints else None)
         changed = find_changed(self.queue, queue) | self._find_altered()
         asked = self.unsettled | dict.fromkeys(changed, 0)
+        self.notes.keep(queue, self.source.notes)
         self.queue, self.unsettled = queue, dict(asked)
         for part in _parts(sorted(asked)):
             self._require_going()
@@ -205,7 +208,9 @@ class Reader:
 
     def _store(self, told: list[Outcome], told_by: Mapping[int, str] | None = None) -> dict[int, list[str]]:
         """Store what accounting said; return the states of each job's records. `told_by`: who spoke of a job before."""
-        outcomes = told if self.cluster.is_named(self.slurm_name) else [self._named(each) for each in told]
+        outcomes = [self.notes.add_to(each) for each in told]
+        if not self.cluster.is_named(self.slurm_name):
+            outcomes = [self._named(each) for each in outcomes]
         if news := [each for each in outcomes if self._is_news(each)]:
             self.stream.write(news, told_by=told_by)
         states: dict[int, list[str]] = {}
