@@ -108,8 +108,8 @@ class Reader:
     def _find_altered(self) -> set[int]:
         """Return the jobs of which squeue says what it did not say before: altered, or come and gone between two looks.
 
-        What was altered is named at two looks, for accounting may be a moment behind. After a start the first sweep finds
-        what is new.
+        What was altered is named at two looks, for accounting may be a moment behind. After a start the first sweep
+        finds what is new.
         """
         facts = queue_texts.facts_of(self.source.texts) if self.source.texts is not None else None
         before, again = self.facts, self.altered
