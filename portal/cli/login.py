@@ -11,7 +11,6 @@ from typing import Any
 
 from portal.cli import client
 from portal.cli.me import refusal
-from portal.cli.output import plain
 
 _AGAIN = "Run gatehouse login --device again."
 
@@ -49,6 +48,7 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
 def run_login(options: argparse.Namespace) -> int:
     """Log in, keep the token, say for whom it is."""
     from portal.cli import session_file
+    from telemetry.engine.plain import plain
 
     try:
         url = _safe_url()
@@ -184,6 +184,8 @@ def _make_credential(payload: bytes, reader: int, ttl_s: int) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Failed(f"munge cannot be run: {error} [no_munge]\n{remedy}") from None
     if ran.returncode:
+        from telemetry.engine.plain import plain
+
         told = plain(ran.stderr.decode(errors="replace").strip())
         raise Failed(f"munge made no credential: {told} [no_munge]\n{remedy}")
     return ran.stdout.decode("ascii", errors="replace").strip()

@@ -30,11 +30,6 @@ def writing_carefully() -> Iterator[None]:
         sys.exit(f"Error: {error.filename or 'the output'} cannot be written: {error.strerror}.")
 
 
-def plain(text: str) -> str:
-    """Return a text of somebody's as a terminal may show it: what is no letter in it is written out (`\\x1b`)."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
-
-
 def _write_nowhere() -> None:
     """Let the interpreter's last flush of standard output succeed: what it would say comes too late for anybody."""
     with suppress(OSError, ValueError):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from portal.cli import client
+from telemetry.engine.plain import plain
 
 # What a portal may answer and still take later: a token that is mended, a disk that has room again, less hurry.
 NOT_FINAL = frozenset({401, 403, 408, 413, 429})
@@ -76,5 +77,4 @@ def words_of(answer: client.Answer) -> str:
 
 def say(text: str) -> None:
     """Write a line to standard error; what came from elsewhere cannot drive a terminal."""
-    plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    print(plain[:_LONGEST_WORDS], file=sys.stderr, flush=True)
+    print(plain(text)[:_LONGEST_WORDS], file=sys.stderr, flush=True)

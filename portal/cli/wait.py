@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from portal.cli import client
 from portal.cli.me import refusal
-from portal.cli.output import plain
 
 if TYPE_CHECKING:
     from portal.cli.watch import Change, Watch
@@ -20,6 +19,10 @@ APART_S = 2.0  # between two questions to the portal
 # A change that is old when the portal learns of it is no news: nothing tells of it but the present state.
 STALEST_S = 300.0
 AWAY_S = 20.0  # a restart takes less; nobody is asked meanwhile
+# Slurm gives numbers again. So old an end may be that of an older job, until the portal has looked twice
+# at the queue, or sacct has been asked.
+OLD_S = 86_400.0
+LOOKS = 3  # different times of a look: the last one began when we had asked
 _STATUSES = """\
 exit status: the job's own, or 128 + the signal that ended it; 201 cancelled, 202 time limit reached, 203 out of
 memory, 204 node lost, 205 preempted, 206 deadline, 207 taken over by another cluster; of several (an array, --all) the
@@ -100,6 +103,7 @@ class Waiting:
         self.because = "The portal does not answer."
         self.refused = ""
         self.said = ""
+        self.looks: dict[str, set[str | None]] = {}  # of each that ended long ago: when the queue was looked at
 
     def run(self) -> int:
         """Return the exit status, when there is one."""
@@ -197,8 +201,31 @@ class Waiting:
         except client.PortalUnreachable:  # the stream says so, too
             self.watch.ask_at = self.asked_at + UNKNOWN_EVERY_S
         else:
-            self._print(self.watch.take_standing(answer))
+            unsure = [told for told in answer["items"] if not self._is_sure(told)]
+            sure = [told for told in answer["items"] if told not in unsure]
+            self._print(self.watch.take_standing({**answer, "items": sure}))
             self._note_what_it_lacks(answer)
+            if unsure:
+                self._doubt(unsure)
+
+    def _is_sure(self, told: dict[str, Any]) -> bool:
+        """Say whether what is told of a job is of the one that is meant: an old end may be an older job's."""
+        end = (told.get("job") or {}).get("end")
+        if not told.get("over") or _age_s(end) < OLD_S or self.slurm_known_at > self.began:
+            return True
+        looks = self.looks.setdefault(told["asked"], set())
+        looks.add(told.get("looked"))
+        return len(looks) >= LOOKS or time.monotonic() - self.began >= UNKNOWN_S
+
+    def _doubt(self, unsure: list[dict[str, Any]]) -> None:
+        """Wait for the next looks at the queue; where nobody looks at it, ask sacct."""
+        now = time.monotonic()
+        names = ", ".join(told["asked"] for told in unsure)
+        self._say(f"{names} ended more than a day ago. Is there a newer job of that number? The next looks will tell.")
+        if any(told.get("looked") is None for told in unsure):
+            self.because = f"Nobody looks at the queue in which {names} would be."
+            self.ask_slurm_at = self.ask_slurm_at or now
+        self.watch.ask_at = min(self.watch.ask_at or now + STALEST_S, now + UNKNOWN_EVERY_S)
 
     def _note_what_it_lacks(self, answer: dict[str, Any]) -> None:
         """Let sacct be asked where the portal knows nothing of a job, or has not looked at its cluster for long."""
@@ -242,11 +269,15 @@ class Waiting:
 
     def _say(self, words: str) -> None:
         """Say what is no change of a job, each sentence once in a row."""
+        from telemetry.engine.plain import plain
+
         if words != self.said:
             self.said = words
             print(plain(words), file=sys.stderr, flush=True)
 
     def _print(self, changes: "list[Change]") -> None:
+        from telemetry.engine.plain import plain
+
         for change in changes:
             waited = change.waited
             if not self.as_json:

@@ -93,6 +93,8 @@ class Watch:
                 continue
             job = told["job"] or {}
             waited.cluster = told["cluster"]
+            if job and told["over"] and _seconds(job["submit"]) < waited.submit_s:
+                continue  # an older job of that number
             is_one = sum(told["counts"].values()) == 1 and bool(job)
             if is_one and waited.asked.is_plain:  # one task that is known is not the whole array
                 is_one = parse_job_id(job["job_id"]).is_plain

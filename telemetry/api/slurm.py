@@ -15,9 +15,10 @@ from telemetry import services
 from telemetry.api.polls import AskAboutJobs
 from telemetry.engine.slurm.printing import FACTS, KEYS
 from telemetry.models import ShimUse
-from telemetry.schemas.queue import AccountsOut, QueueOut, SharedCallIn, SharedCallOut
+from telemetry.schemas.queue import AccountsOut, ClusterSourcesOut, QueueOut, SharedCallIn, SharedCallOut
+from telemetry.selectors.hooks import cluster_sources
 from telemetry.selectors.own_accounts import own_accounts
-from telemetry.selectors.queue_sheets import RETRY_S, own_queue
+from telemetry.selectors.queue_sheets import RETRY_S, own_queue, require_own_cluster
 
 router = Router()
 MOST_JOBS = 500
@@ -42,7 +43,7 @@ def read_queue(
     return QueueOut(
         cluster=queue.cluster.name, logins=list(queue.logins), shown=queue.shown,
         age_s=max(0.0, (clock.now() - queue.shown).total_seconds()), retry_after_s=RETRY_S, fields=list(KEYS),
-        rows=[list(row) for row in queue.rows], ended=list(queue.ended), open=list(queue.open),
+        rows=[list(row) for row in queue.rows], ended=list(queue.ended), open=list(queue.open), over=list(queue.over),
     )  # fmt: skip
 
 
@@ -74,6 +75,16 @@ def _numbers(jobs: str) -> set[int]:
     if jobs and (not _JOBS.match(jobs) or jobs.count(",") >= MOST_JOBS):
         raise Invalid(f"`jobs` are at most {MOST_JOBS} numbers, divided by commas.", code="jobs_malformed")
     return {int(job) for job in filter(None, jobs.split(","))}
+
+
+@router.get("/sources", auth=AskAboutJobs(), response=answers(200, ClusterSourcesOut))
+def read_sources(request: HttpRequest, cluster: ClusterName = "") -> ClusterSourcesOut:
+    """Tell when the cluster’s queue was looked at, its accounting swept, a hook heard, and when a job ended last."""
+    found, _ = require_own_cluster(actor_of(request), cluster)
+    told = cluster_sources(found)
+    return ClusterSourcesOut(
+        cluster=found.name, looked=told.looked, swept=told.swept, hook_heard=told.hook_heard, job_ended=told.job_ended
+    )
 
 
 @router.post("/shared-calls", auth=AskAboutJobs(), response=answers(200, SharedCallOut))

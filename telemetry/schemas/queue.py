@@ -9,6 +9,7 @@ from ninja import Field, Schema
 class QueueOut(Schema):
     """What squeue printed of the caller's own jobs: `rows` hold a text for each of `fields`, null where it is withheld.
 
+    `over` are the ids (`jobid`) of rows whose jobs have ended since `shown`, as a hook or accounting told.
     Times are seconds since 1970; `timeused` is "" where it is the time since `starttime`, "?" where it is not known.
     """
 
@@ -21,6 +22,7 @@ class QueueOut(Schema):
     rows: list[list[str | None]]
     ended: list[int]
     open: list[str]
+    over: list[int]
 
 
 class AccountsOut(Schema):
@@ -40,6 +42,16 @@ class AccountsOut(Schema):
     known: list[int]
     behind: list[int]
     since: int | None
+
+
+class ClusterSourcesOut(Schema):
+    """When the sources of a cluster last told something; null where one never did."""
+
+    cluster: str
+    looked: datetime | None
+    swept: datetime | None
+    hook_heard: datetime | None
+    job_ended: datetime | None
 
 
 class SharedCallIn(Schema):

@@ -3,16 +3,17 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Count, Exists, Min, OuterRef, Q, Sum
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, Sum
 
 from portal.core import clock
 from portal.core.models import LiveEvent
+from principals.models import Cluster
 from telemetry.engine.slurm.values import ENDED_STATES
 from telemetry.engine.transitions import ENDED, REQUEUED, RESUMED, STARTED, SUBMITTED, SUSPENDED
-from telemetry.models import HookReport, Job
+from telemetry.models import HookReport, Job, SlurmReader
 
 RECENT: Final = timedelta(days=1)
 NEWEST: Final = 2000  # events of which lags are taken
@@ -51,6 +52,27 @@ class Missed:
     def share(self) -> float | None:
         """Which share of the ends the hooks missed; None where nothing ended."""
         return self.missed / self.ended if self.ended else None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSources:
+    """When the queue of a cluster was looked at, its accounting swept, a hook of it fired, and a job of it ended."""
+
+    looked: datetime | None
+    swept: datetime | None
+    hook_heard: datetime | None
+    job_ended: datetime | None
+
+
+def cluster_sources(cluster: Cluster) -> ClusterSources:
+    """Return when the sources of a cluster last told something: three queries."""
+    reader = SlurmReader.objects.filter(cluster=cluster).first()
+    heard = HookReport.objects.filter(cluster=cluster).aggregate(Max("fired"))["fired__max"]
+    ended = Job.objects.filter(cluster=cluster, end__isnull=False).order_by("-usage_end").values_list("end", flat=True)
+    return ClusterSources(
+        looked=reader.looked if reader else None, swept=reader.swept_until if reader else None, hook_heard=heard,
+        job_ended=ended.first(),
+    )  # fmt: skip
 
 
 def tellers() -> list[Teller]:

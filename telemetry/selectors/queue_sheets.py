@@ -11,10 +11,16 @@ from portal.core import clock
 from portal.core.errors import DomainError, Invalid, NotAllowed
 from principals.actors import Actor
 from principals.models import Cluster, ClusterUser
+from telemetry.engine.slurm.printing import KEYS
+from telemetry.engine.slurm.values import ENDED_STATES
+from telemetry.engine.waiting import MAY_RETURN
 from telemetry.models import Job, Partition, QueueSheet, SlurmReader
 
 FRESH: Final = timedelta(seconds=60)
 RETRY_S: Final = 5
+LATELY: Final = timedelta(minutes=2)  # before the queue was read: so long Slurm may take to say that a job ended
+_LIVING: Final = frozenset({"PENDING", "RUNNING", "SUSPENDED", "CONFIGURING"})
+_AT: Final = {key: at for at, key in enumerate(KEYS)}
 _ASK_SLURM: Final = "Ask Slurm’s own command; `gatehouse squeue` does."
 
 
@@ -34,6 +40,7 @@ class OwnQueue:
     rows: Sequence[Sequence[str | None]]
     ended: Sequence[int]
     open: Sequence[str]  # partitions that squeue hides from nobody
+    over: Sequence[int] = ()  # jobs that rows show as they were, and of whose end somebody told since
 
 
 def require_own_cluster(actor: Actor, name: str) -> tuple[Cluster, dict[str, int]]:
@@ -72,7 +79,10 @@ def own_queue(actor: Actor, *, cluster_name: str, jobs: Collection[int]) -> OwnQ
     if sheets.keys() != logins.keys() or None in sheets.values():
         raise queue_not_kept()
     rows = [row for login in sorted(sheets) for row in sheets[login] or ()]
-    return OwnQueue(cluster, sorted(logins), shown, rows, _ended(logins.values(), jobs, shown), _open(cluster))
+    return OwnQueue(
+        cluster=cluster, logins=sorted(logins), shown=shown, rows=rows, ended=_ended(logins.values(), jobs, shown),
+        open=_open(cluster), over=_over(logins.values(), rows, shown),
+    )  # fmt: skip
 
 
 def require_fresh(reader: SlurmReader | None) -> datetime:
@@ -91,6 +101,21 @@ def queue_not_kept() -> QueueUnknown:
         "Not all of your login names are looked after.", code="queue_not_kept", remedy=_ASK_SLURM,
         retry_after_s=RETRY_S,
     )  # fmt: skip
+
+
+def _over(logins: Collection[int], rows: Sequence[Sequence[str | None]], shown: datetime) -> list[int]:
+    """Return those of the rows' jobs, by raw id, that ended for good since squeue showed them: a hook is faster.
+
+    A job that may be put back into the queue is none, nor one that squeue shows as ending: that it knows best.
+    """
+    if not rows:
+        return []
+    own = Job.objects.filter(cluster_user__in=logins, usage_end__gte=shown - LATELY, end__isnull=False)
+    ended = own.filter(state__in=ENDED_STATES - MAY_RETURN).values_list("raw_id", "submit")
+    ends = {(str(raw_id), str(int(submit.timestamp()))): raw_id for raw_id, submit in ended}
+    standing = (row for row in rows if row[_AT["state"]] in _LIVING)
+    keys = ((row[_AT["jobid"]], row[_AT["submittime"]]) for row in standing)
+    return sorted(ends[key] for key in keys if key in ends)
 
 
 def _ended(logins: Collection[int], jobs: Collection[int], shown: datetime) -> list[int]:

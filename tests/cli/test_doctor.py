@@ -1,20 +1,27 @@
 """`gatehouse doctor`: each lack is found and told with its fix, and nothing is changed."""
 
+import fcntl
 import json
+import os
 import socket
+import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from portal.cli.doctor import leftovers, look, observing, serving
+from portal.cli.doctor import delivery, leftovers, look, observing, serving
 from portal.cli.doctor.findings import Finding
 from portal.cli.doctor.node import Node
 from portal.cli.main import main
+from portal.core import clock
 from principals import services as principal_services
 from principals.models import Hold
+from telemetry.models import HookReport
 from tests import factories
 from tests.support.capabilities import ROOT
 from tests.telemetry.engine.test_read_configuration import TEXT
+from tests.telemetry.logs import ingest, live_row, text
 
 database = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
@@ -134,6 +141,16 @@ class TestPortal:
         seen = found(self.node(), 1)
         assert (seen["reach"].state, "404" in seen["reach"].said) == ("wrong", True)
 
+    def test_when_a_hook_was_heard(self, portal, cast, monkeypatch):
+        monkeypatch.setenv("GATEHOUSE_TOKEN", factories.make_token(cast.agent))
+        assert delivery._heard(cast.cluster.name).state == "missing"
+        report = {"kind": "jobcomp", "happened": "ended", "raw_id": 7, "outcome": HookReport.Outcome.KNOWN}
+        HookReport.objects.create(cluster=cast.cluster, digest=1, fired=clock.now() - timedelta(minutes=9), **report)
+        heard = delivery._heard(cast.cluster.name)
+        assert (heard.state, "9 min ago" in heard.said) == ("ok", True)
+        ingest(cast.cluster, text(live_row(8, "COMPLETED")))
+        assert delivery._heard(cast.cluster.name).state == "missing"  # it ended, and nobody told
+
     def test_events_can_be_heard(self, portal, cast, monkeypatch, node):
         monkeypatch.setenv("GATEHOUSE_TOKEN", factories.make_token(cast.agent))
         assert found(node, 2)["events"].state == "ok"
@@ -196,6 +213,64 @@ def test_hooks_of_the_controller(node, programs, no_portal):
     programs("scontrol", TEXT.replace("gatehouse-", "own-"))
     seen = found(Node(node.root, node.environ), 2)
     assert seen["hook_epilogslurmctld"].state == seen["hooks"].state == "missing"
+
+
+def put_shims(folder: Path) -> str:
+    folder.mkdir()
+    for name in ("squeue", "sacct"):
+        (folder / name).write_text(f'#!/bin/sh\nexec gatehouse {name} "$@"\n')
+        (folder / name).chmod(0o755)
+    return str(folder)
+
+
+def test_whose_squeue_comes_first(node, programs, no_portal, tmp_path):
+    ours, theirs = put_shims(tmp_path / "ours"), str(tmp_path / "bin")
+    for name in ("squeue", "sacct"):
+        programs(name)
+    for path, state, fix in (
+        (f"{ours}:{theirs}", "ok", ""), (f"{theirs}:{ours}", "missing", "In what starts agents"),
+        (theirs, "missing", "In what starts agents"), (ours, "wrong", "Add the folder"),
+    ):  # fmt: skip
+        seen = found(Node(node.root, {"PATH": path}), 2)
+        for name in ("path_squeue", "path_sacct"):
+            assert (seen[name].state, seen[name].fix.startswith(fix)) == (state, True), path
+
+
+@pytest.fixture
+def spool(node, programs) -> Path:
+    programs("scontrol", TEXT)
+    folder = node.path("/var/spool/gatehouse-events")
+    for name in ("new", "waiting", "bad"):
+        (folder / name).mkdir(parents=True)
+    (folder / ".lock").touch()
+    return folder
+
+
+def test_an_eventd_that_does_not_run(node, no_portal, spool):
+    (spool / "new" / "jobcomp-7-1").touch()
+    seen = found(node, 2)["eventd"]
+    assert (seen.state, seen.said) == ("missing", "No eventd runs: 1 events lie in /var/spool/gatehouse-events.")
+    assert seen.fix.startswith("systemctl enable --now gatehouse-eventd")
+
+
+def test_an_eventd_that_runs_and_delivers_or_not(node, no_portal, spool):
+    with (spool / ".lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        write(node, "/proc/locks", Path("/proc/locks").read_text())
+    assert found(node, 2)["eventd"].state == "ok"
+    old = spool / "waiting" / "jobcomp-7-1"
+    old.touch()
+    os.utime(old, (time.time() - 600, time.time() - 600))
+    (spool / "bad" / "x").touch()
+    seen = found(node, 2)
+    assert (seen["eventd"].state, "the oldest for 10 min" in seen["eventd"].said) == ("missing", True)
+    assert "1 events were set aside" in seen["eventd_bad"].said
+
+
+def test_a_host_without_a_spool_says_nothing_of_eventd(node, programs, no_portal):
+    programs("scontrol", TEXT)
+    seen = found(node, 2)
+    assert "eventd" not in seen and seen["hooks_heard"].state == "unknown"
 
 
 @pytest.mark.parametrize(("mount", "state"), [("rw", "ok"), ("rw,hidepid=0", "ok"), ("rw,hidepid=2", "missing"),

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from telemetry.engine.slurm.printing import FIELDS, KEYS
+from telemetry.engine.slurm.printing.account_fields import FIELDS as ACCOUNT_FIELDS
 from tests.support.capabilities import ROOT
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
@@ -177,3 +178,5 @@ def test_the_documented_fields_are_those_that_are_printed() -> None:
     text = (ROOT / "docs/harnesses.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| (?:`%(\w)`)? ?\| (\S+) \|$", text, re.MULTILINE)
     assert rows == [(each.key, each.letter, each.header) for each in FIELDS]
+    named = re.search(r"^`sacct -X` prints `([^`]+)`", text, re.MULTILINE)
+    assert named and named[1].split() == [each.header for each in ACCOUNT_FIELDS]

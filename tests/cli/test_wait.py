@@ -246,6 +246,35 @@ def test_a_job_that_is_not_known_yet_is_waited_for(portal: Portal, waits: Waits)
     assert (wait.next()[1], wait.end()[0]) == ("COMPLETED", 0)
 
 
+OLD = {
+    "Submit": "2026-01-05T10:00:00", "Eligible": "2026-01-05T10:00:00", "Start": "2026-01-05T10:00:00",
+    "End": "2026-01-05T10:01:00", "ExitCode": "9:0",
+}  # fmt: skip
+
+
+def test_a_number_that_is_given_again_is_not_taken_for_the_old_job(portal: Portal, waits: Waits) -> None:
+    job = portal.new()
+    portal.feed((job, "FAILED", OLD))
+    now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - 60))
+    waits.fake_sacct(f"{job}|FAILED|9:0|{OLD['Submit']}|{OLD['End']}", f"{job}|RUNNING|0:0|{now}|Unknown")
+    wait = waits(job)
+    assert wait.process.stderr is not None
+    assert "ended more than a day ago" in wait.process.stderr.readline()
+    portal.feed((job, "RUNNING", {"Submit": now}))
+    assert wait.next() == (str(job), "RUNNING", False)
+    portal.feed((job, "FAILED", {"Submit": now, "ExitCode": "4:0"}))
+    assert (wait.next(), wait.end()[0]) == ((str(job), "FAILED", True), 4)
+
+
+def test_a_job_that_ended_long_ago_is_believed_where_nobody_knows_a_newer_one(portal: Portal, waits: Waits) -> None:
+    job = portal.new()
+    portal.feed((job, "FAILED", OLD))
+    wait = waits(job, soon=True)
+    assert wait.next() == (str(job), "FAILED", True)
+    status, said = wait.end()
+    assert (status, "Is there a newer job of that number?" in said) == (9, True)
+
+
 def test_its_own_time_limit_has_its_own_status(portal: Portal, waits: Waits) -> None:
     job = portal.new()
     portal.feed((job, "RUNNING"))

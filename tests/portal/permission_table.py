@@ -279,6 +279,7 @@ OPERATIONS: list[Row] = [
     # Whose queue is not kept is told so: tests/telemetry/test_slurm_api.py keeps one.
     Row("GET", "/api/v1/slurm/squeue", 409, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/slurm/sacct?login=nobody", 403, {"none": 401}),
+    Row("GET", "/api/v1/slurm/sources", 200, {"none": 401, "service": 403}),
     Row(
         "POST",
         "/api/v1/slurm/shared-calls",

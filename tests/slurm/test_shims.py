@@ -281,14 +281,9 @@ def test_squeue_prints_from_what_the_portal_knows(node: Node, jobs: Jobs) -> Non
 def test_sacct_prints_from_what_the_portal_knows(node: Node, jobs: Jobs) -> None:
     wrong = [said for line in ACCOUNTS.splitlines() if (said := node.compare(*jobs.fill(line)))]
     assert not wrong, "\n".join(wrong)
-
-
-def test_what_is_altered_is_asked_about(node: Node, jobs: Jobs) -> None:
-    """Also where the state of the job stays."""
-    alter = ("scontrol", "update", f"jobid={jobs.begun}", "timelimit=3", "partition=test")
-    node.facility.run(*alter)
-    asked = ("sacct", "-X", "-j", str(jobs.begun), "-o", "partition,timelimit")
-    assert not node.compare(*asked)
+    # What is altered is asked about, also where the state of the job stays.
+    node.facility.run("scontrol", "update", f"jobid={jobs.begun}", "timelimit=3", "partition=test")
+    assert not node.compare("sacct", "-X", "-j", str(jobs.begun), "-o", "partition,timelimit")
 
 
 def test_others_are_run_once_for_all(node: Node, jobs: Jobs) -> None:

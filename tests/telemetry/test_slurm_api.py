@@ -15,14 +15,14 @@ from telemetry.engine.slurm.identity import Identity
 from telemetry.engine.slurm.printing import KEYS
 from telemetry.engine.slurm.queue import QueueNote
 from telemetry.engine.slurm.queue_texts import Texts
-from telemetry.models import Partition, QueueSheet, ShimUse, SlurmReader
+from telemetry.models import Job, Partition, QueueSheet, ShimUse, SlurmReader
 from telemetry.services import Reader, prune
 from telemetry.services.reader import sheets
 from telemetry.services.reader.sheets import MOST_ROWS, Sheets
 from telemetry.services.retention import SHEETS_KEPT
 from telemetry.services.shims import CALLS, USES
 from tests.conftest import Api, Cast
-from tests.telemetry.logs import ingest, job_row, text
+from tests.telemetry.logs import ingest, job_row, live_row, text
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sql]
 SECRET = "ghp_" + "a1B2" * 9
@@ -237,3 +237,15 @@ def test_counts_go_in_time(cast: Cast):
             cluster=cast.cluster, day=today - timedelta(days=days), program="squeue", outcome="printed", times=2
         )
     assert prune()["shim_uses"] == 1
+
+
+def test_a_job_that_has_ended_since_is_over(cast: Cast, agent_api: Api):
+    mine = {"User": "colleague", "Account": "okafor_lab"}
+    ends = {1: "COMPLETED", 2: "NODE_FAIL", 3: "RUNNING", 4: "COMPLETED", 5: "FAILED"}
+    ingest(cast.cluster, text(*(live_row(number, state, **mine) for number, state in ends.items())))
+    submits = {job.raw_id: job.submit.strftime("%Y-%m-%dT%H:%M:%S") for job in Job.objects.all()}
+    again = {4: "2020-01-01T00:00:00"}  # the number was given again
+    states = dict.fromkeys(ends, "RUNNING") | {5: "COMPLETING"}
+    lines = ({"state": states[number], "submittime": (submits | again)[number]} for number in ends)
+    keep(cast, *(told(number, "colleague", **line) for number, line in zip(ends, lines, strict=True)))
+    assert agent_api.get("/slurm/squeue").json()["over"] == [1]  # a lost node may put a job back; 5 is ending already

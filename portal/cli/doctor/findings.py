@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
+from telemetry.engine.plain import plain
+
 State = Literal["ok", "missing", "wrong", "unknown"]
 
 TIERS: Final = {
@@ -39,8 +41,8 @@ def describe(findings: Sequence[Finding]) -> str:
         lines += ([""] if lines else []) + [f"T{tier} {TIERS[tier]}"]
         for finding in findings:
             if finding.tier == tier:
-                lines += [f"  {_MARKS[finding.state]} {finding.said}"]
-                lines += [f"       {line}" for line in finding.fix.splitlines()]
+                lines += [f"  {_MARKS[finding.state]} {plain(finding.said)}"]
+                lines += [f"       {plain(line)}" for line in finding.fix.splitlines()]
     wrong = sum(finding.state == "wrong" for finding in findings)
     missing = sum(finding.state == "missing" for finding in findings)
     unknown = sum(finding.state == "unknown" for finding in findings)

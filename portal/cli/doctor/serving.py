@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from portal.cli import client
+from portal.cli.doctor import delivery, paths
 from portal.cli.doctor.findings import Finding
 from portal.cli.doctor.node import Node
 from telemetry.engine.slurm.configuration import Configuration
@@ -26,6 +27,7 @@ _HOOKS = (
 def look(node: Node) -> Iterator[Finding]:
     """Look at events, then at the way to Slurm, then at what its controller is told to do."""
     yield _events()
+    yield from paths.look(node)
     yield from _ways_to_slurm(node)
     config = node.configuration
     if config is None:
@@ -33,7 +35,11 @@ def look(node: Node) -> Iterator[Finding]:
         return
     yield Finding(2, "controller", "ok", f"The controller answers (Slurm {config.get('SLURM_VERSION')}).")
     yield _rate_limit(config)
-    yield from _hooks(node, config)
+    has_hooks = False
+    for finding in _hooks(node, config):
+        has_hooks |= finding.state == "ok"
+        yield finding
+    yield from delivery.look(node, config.get("ClusterName"), has_hooks=has_hooks)
 
 
 def _events() -> Finding:

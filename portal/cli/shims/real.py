@@ -15,12 +15,12 @@ def find_real(program: str, environment: Mapping[str, str]) -> str | None:
     """Return the path of Slurm's own command: the first of its name in PATH that does not call us."""
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
         path = Path(folder or ".", program)
-        if os.access(path, os.X_OK) and not path.is_dir() and not _is_ours(path, program):
+        if os.access(path, os.X_OK) and not path.is_dir() and not is_ours(path, program):
             return str(path)
     return None
 
 
-def _is_ours(path: Path, program: str) -> bool:
+def is_ours(path: Path, program: str) -> bool:
     """Say whether a file is a script that calls `gatehouse PROGRAM`."""
     try:
         with path.open("rb") as file:

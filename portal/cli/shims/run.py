@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from portal.cli import client
 from portal.cli.shims.real import run_real
+from telemetry.engine.plain import plain
 from telemetry.engine.slurm.printing import (
     FACTS,
     KEYS,
@@ -90,7 +91,9 @@ def _print_squeue(arguments: Sequence[str], login: str) -> Printed:
         return _ask("squeue", {each.job for each in asked.jobs}, KEYS)
 
     def answer(told: dict[str, Any]) -> Printed:
-        queue = Queue(rows=told["rows"], logins=told["logins"], ended=told["ended"], open=told["open"])
+        queue = Queue(
+            rows=told["rows"], logins=told["logins"], ended=told["ended"], open=told["open"], over=told.get("over", ())
+        )
         return print_queue(asked, queue, login=login, now_s=int(time.time()))
 
     return _answer_soon(ask, answer)
@@ -212,4 +215,4 @@ def _why(error: Exception) -> str:
 def _say(text: str) -> None:
     """Say something beside the answer; `GATEHOUSE_QUIET` in the environment keeps it quiet."""
     if not os.environ.get("GATEHOUSE_QUIET"):
-        print(f"gatehouse: {text}", file=sys.stderr)
+        print(f"gatehouse: {plain(text)}", file=sys.stderr)

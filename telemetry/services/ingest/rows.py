@@ -15,6 +15,7 @@ from django.db import connection
 from portal.core import clock
 from principals.models import Cluster
 from telemetry.engine.attribution import Attribution
+from telemetry.engine.plain import plain
 from telemetry.engine.redaction import is_secretless
 from telemetry.engine.reports import Known
 from telemetry.engine.slurm.records import EARLIEST_S, LARGEST_COUNT, LONGEST_S, JobRecord
@@ -151,7 +152,7 @@ def _find_other(named: str, cluster: str) -> str:
     """Say that a record names another cluster than it was sent for; Slurm takes names in any case for the same."""
     if Cluster(name=cluster).is_named(named):
         return ""
-    shown = (named if named.isprintable() else ascii(named))[:NAME_LENGTH]
+    shown = plain(named)[:NAME_LENGTH]
     return (
         f"The record is of cluster {shown}, not of {cluster}. Send it again for cluster {shown}, or leave the Cluster "
         "column out."

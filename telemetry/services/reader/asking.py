@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from portal.core.errors import DomainError
 from portal.core.running import Ran, TooMuch, run_within
+from telemetry.engine.plain import plain
 from telemetry.engine.redaction import redact_raw
 from telemetry.engine.slurm import asking
 from telemetry.engine.slurm.errors import FormatError
@@ -31,7 +32,7 @@ class SlurmUnavailable(DomainError):
 def describe(error: DomainError | FormatError) -> str:
     """Return what went wrong as one line to show and keep: what a command printed may be a secret, or move a cursor."""
     text, _ = redact_raw(error.detail, key=redaction_key(), keep=_SHOWN)
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return plain(text)
 
 
 def describe_with_remedy(error: DomainError | FormatError) -> str:

@@ -108,15 +108,17 @@ class Reader:
     def _find_altered(self) -> set[int]:
         """Return the jobs of which squeue says what it did not say before: altered, or come and gone between two looks.
 
-        Each is named at two looks, for accounting may be a moment behind. After a start the first sweep finds them.
+        What was altered is named at two looks, for accounting may be a moment behind. After a start the first sweep
+        finds what is new.
         """
         facts = queue_texts.facts_of(self.source.texts) if self.source.texts is not None else None
         before, again = self.facts, self.altered
         self.facts, self.altered = facts, set()
         if facts is None or before is None:
             return set()
-        self.altered = {job for job, said in facts.items() if before.get(job) != said}
-        return self.altered | again
+        told = {job for job, said in facts.items() if before.get(job) != said}
+        self.altered = told & before.keys()
+        return told | again
 
     def answer_hooks(self, *, tries: int | None = None) -> int:
         """Ask accounting about the jobs that hooks told of and nobody knows enough about; return how many.

@@ -188,3 +188,12 @@ def test_tasks_that_started_together_have_no_known_order_where_one_id_is_asked_a
     rows = [row(jobid=task, arrayjobid="7", jobarrayid=f"7_{task}", arraytaskid=task) for task in ("1", "2")]
     assert reason("-j", "7", rows=rows) == "order"
     assert show("--me", "-h", "-o", "%A", rows=rows).out == b"1\n2\n"
+
+
+def test_a_job_that_has_ended_since_is_listed_no_more() -> None:
+    rows = [row(), row(jobid="8", jobarrayid="8", arrayjobid="8")]
+    for asked in (["--me"], ["-j", "7,8"], ["--me", "-t", "R,PD"]):
+        assert show("-h", "-o", "%A", *asked, rows=rows, over=[7]).out == b"8\n"
+    assert show("-h", "-j", "7", rows=rows, over=[7]) == Printed(b"")
+    for states in ("all", "CD", "CG", "R,CG"):  # how Slurm shows it nobody knows
+        assert reason("--me", "-t", states, rows=rows, over=[7]) == "job_state"

@@ -3,6 +3,7 @@
 from typing import Final
 
 from telemetry.engine.assessment.figures.kinds import Reading
+from telemetry.engine.plain import plain
 from telemetry.engine.report_content import Column, Figure, Row
 
 _WORDS: Final = {
@@ -43,7 +44,7 @@ def figures(reading: Reading) -> list[Figure]:
 
 def _told(warnings: set[str]) -> str:
     """Return what readers had to say; it quotes the dumps, so only what can be shown."""
-    return "; ".join(ascii(warning[:120])[1:-1] for warning in sorted(warnings)[:3])
+    return "; ".join(plain(warning[:120]) for warning in sorted(warnings)[:3])
 
 
 def _reasons(reading: Reading) -> tuple[Row, ...]:

@@ -9,6 +9,7 @@ import polars as pl
 
 from telemetry.engine.assessment.figures.kinds import SUBMITTED, Reading, compare, ratio
 from telemetry.engine.cells import MIN_PEOPLE, withhold
+from telemetry.engine.plain import plain
 from telemetry.engine.redaction import is_secretless
 from telemetry.engine.report_content import Column, Figure, Row
 from telemetry.engine.usage import HOUR_S
@@ -135,5 +136,4 @@ def _shown(name: str) -> str:
     """Return a partition's name as it may be shown."""
     if not name:
         return "(none)"
-    shown = name if name.isprintable() else ascii(name)
-    return shown[:64] if is_secretless(name) else "(withheld: it looks like a secret)"
+    return plain(name)[:64] if is_secretless(name) else "(withheld: it looks like a secret)"

@@ -24,7 +24,7 @@ _SACCT: Final = Grammar(
 _CHANGING: Final = ("SACCT_", "SLURM_TIME", "SLURM_CLUSTERS", "SLURM_BITSTR")
 _FIELD: Final = re.compile(r"([A-Za-z]+)(?:%(-?[1-9]\d{0,3}))?", re.ASCII)
 _DAY: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d))?)?", re.ASCII)
-_NOW: Final = re.compile(r"now(?:([+-])(\d{1,7})(second|minute|hour|day|week)s?)?", re.ASCII)
+_NOW: Final = re.compile(r"now(?:([+-])(\d{1,7})(?:(second|minute|hour|day|week)s?)?)?", re.ASCII)
 _UNIT_S: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 
 
@@ -88,7 +88,7 @@ def _read_time(text: str, now_s: int) -> int | None:
     if not text or text == "now":
         return now_s if text else None
     if match := _NOW.fullmatch(text):
-        delta_s = int(match[2]) * _UNIT_S[match[3]]
+        delta_s = int(match[2]) * _UNIT_S[match[3] or "second"]
         return now_s + (delta_s if match[1] == "+" else -delta_s)
     if text in {"today", "midnight"}:
         there = time.localtime(now_s)

@@ -24,13 +24,15 @@ class Queue:
     """What is known of somebody's own jobs, in the order in which squeue lists them: of each the texts of `KEYS`.
 
     `logins` are the names that they are of; `ended` the ids of own jobs asked about that Slurm's queue no longer has;
-    `open` the partitions whose jobs squeue shows to everybody, also without `--all`.
+    `open` the partitions whose jobs squeue shows to everybody, also without `--all`; `over` raw ids of jobs in the rows
+    that have ended since.
     """
 
     rows: Sequence[Row]
     logins: Collection[str]
     ended: Collection[int] = ()
     open: Collection[str] = ()
+    over: Collection[int] = ()
 
 
 class Printed(NamedTuple):
@@ -110,7 +112,17 @@ def _is_asked(asked: Asked, row: Row, queue: Queue, login: str) -> bool:
         return False
     if not (asked.wants_hidden or set(in_partitions) <= set(queue.open)):
         raise PassedOn("hidden")
+    if int(_known(row, "jobid")) in queue.over:
+        return _is_shown_when_over(asked)
     return _is_in_state(asked, _known(row, "statecompact"))
+
+
+def _is_shown_when_over(asked: Asked) -> bool:
+    """Say no for a job that has ended: squeue lists it no more once its nodes are free, a moment after its end.
+
+    Whoever asks for jobs that have ended or are ending is told by Slurm: how it shows this one nobody knows here.
+    """
+    return not (asked.states is None or asked.states <= QUEUED - FLAGS) and _raise("job_state")
 
 
 def _is_one(wanted: Sequence[str], text: str, fold: Callable[[str], str]) -> bool:
