@@ -31,6 +31,7 @@ from principals.services.identities import (
 )
 from principals.services.notices import notify
 from principals.services.pairing import settle as settle_sessions
+from principals.services.rights import answer_appeal, file_hold_appeal, file_label_appeal, open_data
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
 from principals.services.telling import subscribers
 from principals.services.tokens import (
@@ -52,11 +53,14 @@ __all__ = [
     "ToldAssociation",
     "add_lab_member",
     "add_person",
+    "answer_appeal",
     "approve_agent",
     "create_service_account",
     "ensure_cluster",
     "ensure_lab",
     "expiry_problem",
+    "file_hold_appeal",
+    "file_label_appeal",
     "forget_identities",
     "issue_agent_token",
     "issue_service_token",
@@ -64,6 +68,7 @@ __all__ = [
     "lift_holds",
     "name_problem",
     "notify",
+    "open_data",
     "person_behind",
     "person_named",
     "place_hold",
