@@ -56,7 +56,7 @@ class Holding:
     def title(self) -> str:
         """Its name for people."""
         name = str(self.model._meta.verbose_name_plural)
-        return name[:1].upper() + name[1:]
+        return TITLES.get(self.table) or name[:1].upper() + name[1:]
 
     def rows(self, person: User) -> QuerySet[Any]:
         """Return its rows about a person."""
@@ -126,6 +126,27 @@ def _batches(person: User) -> Q:
 _WHILE: Final = "while the account stands"
 _ACCOUNTING: Final = "until the site deletes it: Slurm’s accounting"
 _SECRET: Final = ("digest", "pepper")
+
+# Where Django's own word for a table would tell people little.
+TITLES: Final[dict[str, str]] = {
+    "principals.User": "Account",
+    "principals.ClusterUser": "Login names",
+    "principals.AgentSession": "Sessions",
+    "principals.DataAccess": "Who opened what",
+    "policies.AupAcceptance": "Acceptances of the AUP",
+    "telemetry.JobGpu": "GPUs of jobs",
+    "telemetry.JobGpuUse": "Use of GPUs",
+    "telemetry.RollupDay": "Sums by day",
+    "telemetry.RollupUser": "Sums by user",
+    "telemetry.RollupDirty": "Sums to be made",
+    "telemetry.ActivityDirty": "Days to be added up",
+    "telemetry.SchedulerCalls": "Calls of the scheduler",
+    "telemetry.HarnessReading": "What harnesses told",
+    "telemetry.HarnessDay": "What harnesses told, by day",
+    "memory.LessonEvidence": "Words on lessons",
+    "core.LiveEvent": "News",
+    "core.LiveEventTopic": "Addresses of news",
+}
 
 INVENTORY: Final[tuple[Holding, ...]] = (
     # --- who you are -------------------------------------------------------------------------------------

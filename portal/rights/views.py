@@ -19,6 +19,7 @@ from portal.rights.inventory import BY_SLUG
 from principals import permissions, selectors
 from principals import services as principal_services
 from principals.models import AgentSession, Appeal, DataAccess, Hold
+from principals.services.telling import subject_words
 from principals.web import PageRequest, open_to_held, page
 
 SHOWN: Final = 20
@@ -34,7 +35,7 @@ def held(request: PageRequest) -> HttpResponseBase:
     context = {
         "held": [one for one in found if one.count], "empty": [one.holding for one in found if not one.count],
         "total": sum(one.count for one in found),
-        "holds": selectors.holds_concerning(person).order_by("-placed_at")[:SHOWN],
+        "holds": [(hold, subject_words(hold)) for hold in selectors.holds_concerning(person).order_by("-pk")[:SHOWN]],
         "sessions": sessions.select_related("agent", "cluster").order_by("-started")[:SHOWN],
         "appeals": Appeal.objects.filter(person=person).order_by("-filed")[:SHOWN],
         "opened": DataAccess.objects.filter(person=person)[:SHOWN],

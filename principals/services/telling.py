@@ -35,7 +35,7 @@ def tell_of_hold(hold: Hold, *, placed: bool, reason: str) -> int:
     """
     if hold.kind == Hold.Kind.AUP or hold.subject_kind == Hold.Subject.SERVICE:
         return 0
-    what = _subject_words(hold)
+    what = subject_words(hold)
     if placed:
         until = f"It ends by itself on {local_time(hold.until)}." if hold.until else "It has no end."
         lift = f"What would lift it: {hold.remedy}" if hold.remedy else ""
@@ -66,7 +66,8 @@ def people_of_hold(hold: Hold) -> set[int]:
     return people | set(heads.values_list("user_id", flat=True))
 
 
-def _subject_words(hold: Hold) -> str:
+def subject_words(hold: Hold) -> str:
+    """Say what a hold is on, as people call it."""
     kind = hold.subject_kind
     if kind == Hold.Subject.AGENT:
         return Agent.objects.filter(pk=hold.subject_id).values_list("name", flat=True).first() or "an agent"

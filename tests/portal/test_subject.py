@@ -110,15 +110,15 @@ class TestPage:
         browser = sign_in(person)
         held = {one.holding.table: one.count for one in browser.get("/held/").context["held"]}
         assert held["telemetry.Job"] == held["principals.AgentSession"] == held["webhooks.Webhook"] == 1
-        whole = json.loads(b"".join(browser.get("/held/download/").streaming_content))
+        whole = json.loads(b"".join(browser.get("/held/download.json").streaming_content))
         assert {table["table"]: len(table["rows"]) for table in whole["tables"] if table["rows"]} == held
-        one = json.loads(b"".join(browser.get("/held/download/?table=telemetry-job").streaming_content))
+        one = json.loads(b"".join(browser.get("/held/download.json?table=telemetry-job").streaming_content))
         assert [table["table"] for table in one["tables"]] == ["telemetry.Job"]
-        assert browser.get("/held/download/?table=x").status_code == 404
+        assert browser.get("/held/download.json?table=x").status_code == 404
 
     def test_others_see_nothing_of_it(self, cast: Cast, person: User):
         for who in (cast.outsider, cast.staff):
-            text = b"".join(sign_in(who).get("/held/download/").streaming_content).decode()
+            text = b"".join(sign_in(who).get("/held/download.json").streaming_content).decode()
             assert f"/home/{WHO}" not in text and f"{WHO}@" not in text
 
 
