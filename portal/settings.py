@@ -173,6 +173,10 @@ MFA_FORMS = {"reauthenticate": "principals.forms.CodeAgainForm", "authenticate":
              "activate_totp": "principals.forms.NewAppForm"}  # fmt: skip
 ACCOUNT_FORMS = {"reauthenticate": "principals.forms.PasswordAgainForm"}
 
+# --- registration of agents ------------------------------------------------------------------------------
+# From so many points of risk on, staff approve an agent too (principals.engine.tiers).
+STAFF_APPROVE_FROM: int = env.int("GATEHOUSE_STAFF_APPROVE_FROM", default=3)
+
 # --- time and words --------------------------------------------------------------------------------------
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -324,6 +328,18 @@ POLLS_PER_MINUTE: int = env.int("GATEHOUSE_POLLS_PER_MINUTE", default=300)
 # --- the kill switch: more agents than so many are stopped by two people -------------------------------------
 KILL_SWITCH_ALONE: int = env.int("GATEHOUSE_KILL_SWITCH_ALONE", default=10)
 
+# --- agents' tokens: the longest life by risk tier, and how long one goes on beside the one that replaces it ------
+# Days for the tiers standard, elevated and restricted.
+TOKEN_LIFE_DAYS: list[int] = env.list("GATEHOUSE_TOKEN_DAYS", cast=int, default=[60, 30, 2])
+if len(TOKEN_LIFE_DAYS) != 3 or not 366 >= TOKEN_LIFE_DAYS[0] >= TOKEN_LIFE_DAYS[1] >= TOKEN_LIFE_DAYS[2] >= 1:
+    raise ValueError("GATEHOUSE_TOKEN_DAYS must be three numbers of days from 366 to 1, none above the one before it.")
+TOKEN_OVERLAP_HOURS: float = env.float("GATEHOUSE_TOKEN_OVERLAP_HOURS", default=24.0)
+if not 0 <= TOKEN_OVERLAP_HOURS <= 24 * 14:
+    raise ValueError("GATEHOUSE_TOKEN_OVERLAP_HOURS must be from 0 to 336 (14 days).")
+
+# --- logging in by MUNGE: off unless clusters are named, whose nodes have the key of this host's munged ---------
+MUNGE_CLUSTERS: list[str] = env.list("GATEHOUSE_MUNGE_CLUSTERS", default=[])
+MUNGE_SOCKET: str = env.str("GATEHOUSE_MUNGE_SOCKET", default="")  # empty: where munge itself looks
 # --- appeals of holds and labels: answered within so many days ------------------------------------------------
 APPEAL_DAYS: int = env.int("GATEHOUSE_APPEAL_DAYS", default=5)
 

@@ -10,9 +10,10 @@ from enum import StrEnum
 from typing import Any, Final
 
 from django.apps import apps
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 from principals.models import Agent, ClusterUser, User
+from telemetry.models import Job
 
 Finder = Callable[[User], Q]
 
@@ -119,6 +120,11 @@ def _live_topics(person: User) -> Q:
     return Q(topic__in=(f"user:{person.pk}", f"notices:{person.pk}"))
 
 
+def _outputs(person: User) -> Q:
+    theirs = Job.objects.filter(cluster_user__user=person, cluster=OuterRef("cluster"), raw_id=OuterRef("raw_id"))
+    return Q(Exists(theirs))
+
+
 def _batches(person: User) -> Q:
     return Q(sender_kind="user", sender_id=str(person.pk))
 
@@ -165,6 +171,8 @@ INVENTORY: Final[tuple[Holding, ...]] = (
     Holding(table="mfa.Authenticator", paths=("user",), purpose="your second factor", kept="until you remove it",
             hidden=("data",)),
     Holding(table="principals.LabMembership", paths=("user",), purpose="your place in labs", kept=_WHILE),
+    Holding(table="principals.Lab", paths=("low_risk_rule_by",), on_erase=OnErase.KEEP,
+            purpose="labs for which you let agents of low risk in", kept="while the rule stands"),
     Holding(table="principals.ClusterUser", paths=("user",), purpose="your login names on clusters",
             kept=_ACCOUNTING, on_erase=OnErase.KEEP),
     Holding(table="principals.Association", paths=("cluster_user__user",), on_erase=OnErase.KEEP,
@@ -183,6 +191,16 @@ INVENTORY: Final[tuple[Holding, ...]] = (
             purpose="when and where agents worked under your login name", kept="400 days; declared ones longer"),
     Holding(table="principals.SessionDeclaration", paths=("session__cluster_user__user", "session__agent__owner"),
             purpose="what a harness declared of such a session", kept="with the session"),
+    Holding(table="principals.SessionCheckIn", paths=("cluster_user__user", "agent__owner"),
+            purpose="check-ins of your agents: host, process, model, label of the folder", kept="with the session"),
+    Holding(table="principals.SessionClaim", paths=("by", "agent__owner"), own=lambda person: Q(agent__owner=person),
+            purpose="sessions that you, or for your agents somebody, claimed", kept="with the agent"),
+    Holding(table="principals.ClaimedSession", paths=("session__cluster_user__user", "claim__agent__owner"),
+            purpose="which sessions those were", kept="with the session"),
+    Holding(table="principals.AgentHandover", paths=("giver", "taker", "asked_by"), on_erase=OnErase.KEEP,
+            purpose="agents that passed from one person to another", kept="with the agent"),
+    Holding(table="principals.RenewalReminder", paths=("agent__owner",), purpose="that an agent’s end was announced",
+            kept="with the agent"),
     Holding(table="policies.AupAcceptance", paths=("user", "agent__owner"), on_erase=OnErase.KEEP,
             purpose="proof of who accepted which acceptable use", kept="until the site deletes it"),
     # --- holds, rights, notices --------------------------------------------------------------------------
@@ -214,6 +232,8 @@ INVENTORY: Final[tuple[Holding, ...]] = (
             purpose="the same, by job", kept="with the job"),
     Holding(table="telemetry.JobReceipt", paths=("agent__owner",), purpose="receipts that tie jobs to your agents",
             kept="until the site deletes it", on_erase=OnErase.KEEP),
+    Holding(table="telemetry.JobOutput", find=_outputs, purpose="where jobs of yours write, as the queue says",
+            kept="while Slurm’s queue holds the job, and a while after"),
     Holding(table="telemetry.RollupDay", paths=("cluster_user__user",), on_erase=OnErase.KEEP,
             purpose="sums of your jobs by day", kept=_ACCOUNTING),
     Holding(table="telemetry.RollupUser", paths=("cluster_user__user",), on_erase=OnErase.KEEP,

@@ -17,7 +17,6 @@ NOT_KEYED: Final[dict[str, str]] = {
     "core.Counter": _WORK,
     "core.Lease": _WORK,
     "core.IdempotencyKey": "the first answer to a token’s call, for a day; tokens’ names are keys, not people",
-    "principals.Lab": "a group; its people are memberships",
     "principals.Cluster": _SITE,
     "principals.SlurmAccount": _SITE,
     "principals.ServiceAccount": "site automation",

@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('principals', '0009_sign_in_identity'),
+        ('principals', '0011_registration'),
     ]
 
     operations = [
