@@ -249,6 +249,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
     "deliver-notices": {"task": "principals.tasks.deliver_notices", "schedule": 10.0},
     "tell-of-ending-tokens": {"task": "principals.tasks.tell_of_ending_tokens", "schedule": crontab(minute="31")},
+    "tell-of-late-appeals": {"task": "principals.tasks.tell_of_late_appeals", "schedule": crontab(minute="33")},
     "prune-notices": {"task": "principals.tasks.prune_notices", "schedule": crontab(hour="3", minute="53")},
     "settle-trials": {"task": "policies.tasks.settle_trials", "schedule": 60.0},
 }

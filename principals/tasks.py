@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from principals.services import notices, postman, telling
+from principals.services import notices, postman, rights, telling
 
 
 @shared_task
@@ -21,3 +21,9 @@ def prune_notices() -> int:
 def tell_of_ending_tokens() -> int:
     """Tell owners of tokens that end soon."""
     return telling.tell_of_ending_tokens()
+
+
+@shared_task
+def tell_of_late_appeals() -> int:
+    """Tell staff of appeals that wait past their time."""
+    return rights.tell_of_late_appeals()

@@ -58,9 +58,8 @@ def _file(
                 person=person, hold=hold, session=session, about=about[:200], reason=text, filed=now, due=due
             )
             _record(actor, appeal, "appeal.file", reason=text)
-            office = User.objects.filter(Q(is_research_computing=True) | Q(is_infosec=True))
             notify(
-                people=office.values_list("pk", flat=True), kind="appeal_filed", url=ANSWERS_AT,
+                people=_office(), kind="appeal_filed", url=ANSWERS_AT,
                 title=f"{person.username} appeals; an answer is due on {local_time(due)}", text=f"{about}\n{text}",
                 key=f"appeal_filed:{appeal.pk}",
             )  # fmt: skip
@@ -70,6 +69,22 @@ def _file(
             remedy="Wait for the answer; after it you can appeal anew.",
         ) from error  # fmt: skip
     return appeal
+
+
+def tell_of_late_appeals() -> int:
+    """Tell staff and InfoSec of each appeal that waits past its time, once; return how many were told."""
+    return sum(
+        notify(
+            people=_office(), kind="appeal_filed", url=ANSWERS_AT, key=f"appeal_late:{late.pk}",
+            title=f"The appeal of {late.person.username} waits past its time", text=f"{late.about}\n{late.reason}",
+        )
+        for late in Appeal.objects.waiting().filter(due__lte=clock.now()).select_related("person")
+    )  # fmt: skip
+
+
+def _office() -> list[int]:
+    office = User.objects.filter(Q(is_research_computing=True) | Q(is_infosec=True))
+    return list(office.values_list("pk", flat=True))
 
 
 def answer_appeal(*, actor: Actor, appeal: Appeal, granted: bool, answer: str) -> Appeal:

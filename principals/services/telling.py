@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from portal.core import clock
 from principals import selectors
@@ -14,7 +15,7 @@ from principals.models import Agent, AgentToken, Hold, Lab, LabMembership, Notic
 from principals.permissions import MANAGING_ROLES
 from principals.services.notices import notify
 
-TOKEN_WITHIN: Final = timedelta(days=7)  # of its end, or the last quarter of a shorter life
+TOKEN_WITHIN: Final = timedelta(days=7)  # of its end
 
 
 def local_time(at: datetime) -> str:
@@ -96,15 +97,32 @@ def tell_of_waiting(agent: Agent) -> int:
     )  # fmt: skip
 
 
+def tell_of_ending_registration(*, agent: Agent, days: int) -> int:
+    """Tell an agent's owner that its registration ends in so many days; on the last its PIs as well. Once a step."""
+    people = {agent.owner_id}
+    if days <= 1:
+        heads = LabMembership.objects.filter(lab=agent.lab_id, role=LabMembership.Role.PI)
+        people |= set(heads.values_list("user_id", flat=True))
+    return notify(
+        people=people, kind="agent_ending", key=f"agent_ending:{agent.pk}:{agent.expires:%Y%m%d}:{days}",
+        title=f"{agent.name} ends on {local_time(agent.expires)}", url=agent.get_absolute_url(),
+        text="Its tokens die with it. Renew it on its page, or let it end.",
+    )  # fmt: skip
+
+
 def tell_of_ending_tokens() -> int:
-    """Tell owners of tokens that end within seven days, or are in the last quarter of a shorter life, once each."""
+    """Tell owners of tokens that end within seven days, once each: of those that live longer than a week.
+
+    Not of one that was rolled over, and not of logins, which end within the day.
+    """
     now = clock.now()
     ending = AgentToken.objects.filter(
         revoked_at=None, expires__gt=now, expires__lte=now + TOKEN_WITHIN, agent__status=Agent.Status.ACTIVE
     )
     told = 0
-    for token in ending.select_related("agent").iterator(chunk_size=500):
-        if token.expires - now > (token.expires - token.created) / 4:
+    rolled = AgentToken.objects.filter(replaces=OuterRef("pk"))
+    for token in ending.exclude(Exists(rolled)).select_related("agent").iterator(chunk_size=500):
+        if token.expires - token.created <= TOKEN_WITHIN:
             continue
         agent = token.agent
         label = f" ({token.label})" if token.label else ""

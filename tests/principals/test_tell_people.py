@@ -7,7 +7,7 @@ import pytest
 from portal.core import clock
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
-from principals.models import Hold, Notice
+from principals.models import AgentToken, Hold, Notice
 from principals.services import kill_switches as switches
 from principals.services import telling
 from principals.services.agents import Registration
@@ -101,8 +101,26 @@ def test_a_token_that_ends_is_told_once_to_its_owner(cast: Cast):
     assert token.key in Notice.objects.get().text
 
 
+@pytest.mark.parametrize("why", ["rolled-over", "a-login"])
+def test_a_token_that_ends_as_it_should_is_not_told_of(cast: Cast, why: str):
+    token = factories.token_row(factories.make_token(cast.agent))
+    if why == "rolled-over":
+        principal_services.rotate_agent_token(actor=factories.actor_of(cast.colleague), token=token)
+    else:
+        AgentToken.objects.filter(pk=token.pk).update(expires=token.created + timedelta(hours=12))
+    token.refresh_from_db()
+    with clock.at(token.expires - timedelta(hours=1)):
+        assert telling.tell_of_ending_tokens() == 0
+
+
 def test_a_token_that_is_revoked_is_not_told_of(cast: Cast):
     token = factories.token_row(factories.make_token(cast.agent))
     principal_services.revoke_agent_token(actor=factories.actor_of(cast.pi), token=token)
     with clock.at(token.expires - timedelta(days=2)):
         assert telling.tell_of_ending_tokens() == 0
+
+
+def test_the_end_of_a_registration_is_told_once_a_step_and_to_the_pi_on_the_last_day(cast: Cast):
+    steps = [telling.tell_of_ending_registration(agent=cast.agent, days=days) for days in (30, 30, 7, 1)]
+    assert steps == [1, 0, 1, 2]
+    assert told("agent_ending") == {"colleague", "pi"}

@@ -12,6 +12,7 @@ from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Agent, AgentSession, Appeal, Hold, Notice, User
 from principals.services import kill_switches as switches
+from principals.services import rights
 from tests import factories
 from tests.conftest import Cast, sign_in
 
@@ -158,6 +159,8 @@ def test_one_that_is_late_is_shown_so(cast: Cast, hold: Hold):
     with clock.at(clock.now() + timedelta(days=6)):
         assert "count--due" in browser.get("/appeals/").content.decode()
         assert Appeal.objects.get().is_late
+        assert [rights.tell_of_late_appeals(), rights.tell_of_late_appeals()] == [2, 0]
+    assert rights.tell_of_late_appeals() == 0
 
 
 @pytest.mark.parametrize("sent", [{}, {"hold": "x"}, {"session": "-1"}], ids=["nothing", "word", "negative"])
