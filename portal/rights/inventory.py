@@ -12,6 +12,7 @@ from typing import Any, Final
 from django.apps import apps
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
+from portal.core.models import LiveEventTopic
 from principals.models import Agent, ClusterUser, User
 from telemetry.models import Job
 
@@ -29,6 +30,8 @@ class OnErase(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
     """One table. `paths` lead from a row to a person (or `find` says which rows), `hidden` is never given out.
+
+    Paths go forward alone, so that a row is found once.
 
     `own` says which of the rows an erasure deletes or empties, where not all of them are the person's own.
     """
@@ -64,15 +67,11 @@ class Holding:
         where = self.find(person) if self.find else Q()
         for path in self.paths:
             where |= Q(**{path: person})
-        return self._chosen(where)
+        return self.model._base_manager.filter(where)
 
     def own_rows(self, person: User) -> QuerySet[Any]:
         """Return those of them that an erasure deletes or empties."""
-        return self._chosen(self.own(person)) if self.own else self.rows(person)
-
-    def _chosen(self, where: Q) -> QuerySet[Any]:
-        every = self.model._base_manager  # joins may give a row twice
-        return every.filter(pk__in=every.filter(where).values("pk"))
+        return self.model._base_manager.filter(self.own(person)) if self.own else self.rows(person)
 
     def columns(self) -> list[str]:
         """Return the columns that are given out."""
@@ -112,8 +111,14 @@ def _logins(person: User) -> Q:
     return Q(user_key__in=ClusterUser.objects.filter(user=person).values("pk"))
 
 
+def _work(person: User) -> Q:
+    """Ids in full: of two joins with an `or` between no index is used."""
+    logins = list(ClusterUser.objects.filter(user=person).values_list("pk", flat=True))
+    return Q(cluster_user__in=logins) | Q(agent__in=list(_agents(person)))
+
+
 def _live(person: User) -> Q:
-    return Q(topic_rows__topic__in=(f"user:{person.pk}", f"notices:{person.pk}"))
+    return Q(Exists(LiveEventTopic.objects.filter(_live_topics(person), event=OuterRef("pk"))))
 
 
 def _live_topics(person: User) -> Q:
@@ -187,7 +192,7 @@ INVENTORY: Final[tuple[Holding, ...]] = (
             own=lambda person: Q(agent__owner=person), blank={"label": ""}, hidden=_SECRET),
     Holding(table="principals.ServiceToken", paths=("created_by",), on_erase=OnErase.KEEP,
             purpose="tokens of site automation that you made", kept="with the service", hidden=_SECRET),
-    Holding(table="principals.AgentSession", paths=("cluster_user__user", "agent__owner"),
+    Holding(table="principals.AgentSession", find=_work,
             purpose="when and where agents worked under your login name", kept="400 days; declared ones longer"),
     Holding(table="principals.SessionDeclaration", paths=("session__cluster_user__user", "session__agent__owner"),
             purpose="what a harness declared of such a session", kept="with the session"),
@@ -221,7 +226,7 @@ INVENTORY: Final[tuple[Holding, ...]] = (
             kept="until you delete it", hidden=("generation", "pepper", "old_pepper")),
     Holding(table="webhooks.Delivery", paths=("webhook__owner",), purpose="what was sent there", kept="7 days"),
     # --- jobs and what was used --------------------------------------------------------------------------
-    Holding(table="telemetry.Job", paths=("cluster_user__user", "agent__owner"), on_erase=OnErase.KEEP,
+    Holding(table="telemetry.Job", find=_work, on_erase=OnErase.KEEP,
             purpose="your jobs, as Slurm accounts for them, and whose work they are taken to be", kept=_ACCOUNTING,
             own=lambda person: Q(cluster_user__user=person),
             blank={"job_name": "", "submit_line": "", "work_dir": "", "campaign": "", "extra": {}},
@@ -251,7 +256,7 @@ INVENTORY: Final[tuple[Holding, ...]] = (
     # --- what agents did on nodes ------------------------------------------------------------------------
     Holding(table="telemetry.ActivityMinute", paths=("session__cluster_user__user",), kept="30 days",
             purpose="counts of kinds of commands of such sessions, by minute"),
-    Holding(table="telemetry.ActivityDay", paths=("session__cluster_user__user", "cluster_user__user"), kept="3 years",
+    Holding(table="telemetry.ActivityDay", paths=("cluster_user__user",), kept="3 years",
             purpose="the same, by day"),
     Holding(table="telemetry.ActivityDirty", find=_logins, purpose="days of yours to be added up anew",
             kept="minutes"),
