@@ -251,6 +251,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "hold-lapsed-aup": {"task": "policies.tasks.hold_lapsed_aup", "schedule": 300.0},
     "deliver-notices": {"task": "principals.tasks.deliver_notices", "schedule": 10.0},
     "tell-of-ending-tokens": {"task": "principals.tasks.tell_of_ending_tokens", "schedule": crontab(minute="31")},
+    "tell-of-late-appeals": {"task": "principals.tasks.tell_of_late_appeals", "schedule": crontab(minute="33")},
     "prune-notices": {"task": "principals.tasks.prune_notices", "schedule": crontab(hour="3", minute="53")},
     "prune-device-logins": {"task": "principals.tasks.prune_device_logins", "schedule": crontab(minute="13")},
     "settle-trials": {"task": "policies.tasks.settle_trials", "schedule": 60.0},

@@ -21,6 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("memory.urls")),
     path("", include("portal.dashboard.urls")),
     path("", include("portal.reports.urls")),
+    path("", include("portal.rights.urls")),
     path("", include("portal.webhooks.urls")),
 ]
 

@@ -187,6 +187,8 @@ RULES: Rules = {
     "hold.place": lambda actor, subject: _staff(actor, subject) or _infosec(actor, subject),
     "kill_switch.look": _looks_everywhere,
     "kill_switch.pull": lambda actor, subject: _staff(actor, subject) or _infosec(actor, subject),
+    "appeal.answer": lambda actor, subject: _staff(actor, subject) or _infosec(actor, subject),
+    "person.open_data": _staff,
     "service.manage": _staff,
     "finding.report": _reports_findings,
     "incident.act": _infosec,

@@ -91,6 +91,14 @@ def holds_on_agent(agent: Agent) -> QuerySet[Hold]:
     return Hold.objects.in_force().filter(_on_any(places_of(agent)))
 
 
+def holds_concerning(person: User) -> QuerySet[Hold]:
+    """Return the holds in force on a person, or on what stops an agent that they own or are PI of."""
+    heads = person.memberships.filter(role=LabMembership.Role.PI).values("lab")
+    agents = Agent.objects.filter(Q(owner=person) | Q(lab__in=heads)).exclude(status=Agent.Status.RETIRED)
+    places = {place for agent in agents for place in places_of(agent) if place.kind != "user"}
+    return Hold.objects.in_force().filter(_on_any(places | {Place("user", person.pk), Place("owner", person.pk)}))
+
+
 def holds_on_agents(agents: Iterable[Agent]) -> dict[int, list[Hold]]:
     """Return the holds in force that stop each agent of a page, by its id: one query."""
     listed = list(agents)

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from principals.services import devices, notices, postman, telling
+from principals.services import devices, notices, postman, rights, telling
 
 
 @shared_task
@@ -27,3 +27,9 @@ def prune_device_logins() -> int:
 def tell_of_ending_tokens() -> int:
     """Tell owners of tokens that end soon."""
     return telling.tell_of_ending_tokens()
+
+
+@shared_task
+def tell_of_late_appeals() -> int:
+    """Tell staff of appeals that wait past their time."""
+    return rights.tell_of_late_appeals()

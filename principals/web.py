@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from django.contrib.auth.views import redirect_to_login
 from django.forms import BaseForm
@@ -18,6 +18,7 @@ from principals.models import Hold, User
 from principals.permissions import actor_for_user
 
 P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -41,7 +42,7 @@ def page(
         known.actor = actor_for_user(known.user)
         try:
             if known.method not in _READING:
-                _require_more_than_reading(known)
+                _require_more_than_reading(known, may_be_held=getattr(view, "open_to_held", False))
             _without_zeros(known, *args, *kwargs.values())
             return view(known, *args, **kwargs)
         except Unauthenticated:
@@ -52,7 +53,13 @@ def page(
     return opened
 
 
-def _require_more_than_reading(request: PageRequest) -> None:
+def open_to_held(view: F) -> F:
+    """Let people who are held do this, too: what they need to be heard. Stands below `page`."""
+    view.open_to_held = True  # type: ignore[attr-defined]
+    return view
+
+
+def _require_more_than_reading(request: PageRequest, *, may_be_held: bool) -> None:
     """Refuse whatever changes something to auditors, whatever other roles they have, and to people who are held.
 
     Somebody who is held still signs in and reads: so they learn why, and what would lift the hold.
@@ -62,6 +69,8 @@ def _require_more_than_reading(request: PageRequest) -> None:
             "An auditor reads everything and changes nothing.", code="auditor_reads",
             remedy="Ask somebody who is no auditor to do it.",
         )  # fmt: skip
+    if may_be_held:
+        return
     hold = Hold.objects.in_force().on(Hold.Subject.USER, request.user.pk).order_by("placed_at").first()
     if hold is not None:
         raise NotAllowed(

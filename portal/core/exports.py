@@ -33,9 +33,9 @@ def stream(
 ) -> StreamingHttpResponse:
     """Return the same download written as it is read, for lists of many rows: memory holds `LINES_AT_ONCE` of them."""
     lines, headers = _download(kind, name, columns, rows)
-    pieces = _pieces(lines)
+    drawn = pieces(lines)
     # An ASGI server would draw the whole of a plain iterator before it sends anything.
-    content = _threaded(pieces) if isinstance(request, ASGIRequest) else pieces
+    content = threaded(drawn) if isinstance(request, ASGIRequest) else drawn
     return StreamingHttpResponse(content, headers=headers)
 
 
@@ -49,12 +49,15 @@ def _download(
     return write(list(columns), rows), headers
 
 
-def _pieces(lines: Iterator[str]) -> Iterator[str]:
+def pieces(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of a download, many at once."""
     while piece := "".join(islice(lines, LINES_AT_ONCE)):
         yield piece
 
 
-async def _threaded(pieces: Iterator[str]) -> AsyncIterator[str]:
+async def threaded(pieces: Iterator[str]) -> AsyncIterator[str]:
+    """Draw pieces one by one in a thread, for an ASGI server."""
+
     def following() -> str | None:
         return next(pieces, None)
 

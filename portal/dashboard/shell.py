@@ -90,6 +90,7 @@ OFFICE_NAV = (
             NavItem("Extensions", "extensions", "extensions", OFFICE),
             NavItem("AUP", "aup"),
             NavItem("Kill switch", "kill-switches", "kill-switches", OFFICE),
+            NavItem("Appeals", "appeals", "appeals", OFFICE),
         ),
     ),
     ("Know", KNOW),

@@ -6,11 +6,12 @@ from typing import Final
 from django.core.cache import cache
 
 from policies import selectors as policy_selectors
+from portal.core import clock
 from portal.dashboard import shell
 from portal.dashboard.formats import duration
 from portal.dashboard.shell import Count, LastHeard
 from principals import selectors
-from principals.models import Agent, AgentApproval, Cluster, KillSwitch, Lab, LabMembership, User
+from principals.models import Agent, AgentApproval, Appeal, Cluster, KillSwitch, Lab, LabMembership, User
 from principals.permissions import MANAGING_ROLES, actor_for_user
 from security import figures as security_figures
 from telemetry.selectors.sources import Source, SourceState, sources
@@ -43,6 +44,14 @@ def kill_switches_waiting(user: User) -> Count | None:
         return None
     waiting = KillSwitch.objects.waiting().exclude(asked_by=user).count()
     return Count(waiting, due=True) if waiting else None
+
+
+def appeals_waiting(user: User) -> Count | None:
+    """Count the appeals that wait for staff or InfoSec; due where one is past its time."""
+    if not (user.is_research_computing or user.is_infosec):
+        return None
+    due = list(Appeal.objects.waiting().values_list("due", flat=True)[:MOST_LOOKED_AT])
+    return Count(len(due), due=due[0] <= clock.now()) if due else None
 
 
 def agents_of_own_labs(user: User) -> int:
@@ -92,6 +101,7 @@ def register() -> None:
     shell.register_count("own-incidents", incidents)
     shell.register_count("agents", agents_to_approve)
     shell.register_count("kill-switches", kill_switches_waiting)
+    shell.register_count("appeals", appeals_waiting)
     shell.register_count("trials", policy_selectors.labs_out_of_budget)
     shell.register_count("extensions", policy_selectors.extensions_waiting)
     shell.register_count("approvals", agents_of_own_labs)

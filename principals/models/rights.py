@@ -68,6 +68,11 @@ class Appeal(models.Model):
         return self.about
 
     @property
+    def anchor(self) -> str:
+        """Where it stands on its page."""
+        return f"appeal-{self.pk}"
+
+    @property
     def is_late(self) -> bool:
         """Whether it waits past its time."""
         return self.state == self.State.OPEN and self.due <= clock.now()

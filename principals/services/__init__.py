@@ -43,6 +43,7 @@ from principals.services.logins import LOGIN_LIFE
 from principals.services.munge import login_by_munge, make_nonce
 from principals.services.notices import notify
 from principals.services.pairing import settle as settle_sessions
+from principals.services.rights import answer_appeal, file_hold_appeal, file_label_appeal, open_data
 from principals.services.rotation import rotate_agent_token
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
 from principals.services.telling import subscribers
@@ -69,6 +70,7 @@ __all__ = [
     "add_lab_member",
     "add_person",
     "agent_asked_for",
+    "answer_appeal",
     "approve_agent",
     "approve_device_login",
     "begin_device_login",
@@ -77,6 +79,8 @@ __all__ = [
     "ensure_cluster",
     "ensure_lab",
     "expiry_problem",
+    "file_hold_appeal",
+    "file_label_appeal",
     "find_device_login",
     "finish_device_login",
     "forget_identities",
@@ -89,6 +93,7 @@ __all__ = [
     "make_nonce",
     "name_problem",
     "notify",
+    "open_data",
     "person_behind",
     "person_named",
     "place_hold",

@@ -15,7 +15,7 @@ from principals.models import Agent, AgentToken, Hold, Lab, LabMembership, Notic
 from principals.permissions import MANAGING_ROLES
 from principals.services.notices import notify
 
-TOKEN_WITHIN: Final = timedelta(days=7)  # of its end, or the last quarter of a shorter life
+TOKEN_WITHIN: Final = timedelta(days=7)  # of its end
 
 
 def local_time(at: datetime) -> str:
@@ -36,7 +36,7 @@ def tell_of_hold(hold: Hold, *, placed: bool, reason: str) -> int:
     """
     if hold.kind == Hold.Kind.AUP or hold.subject_kind == Hold.Subject.SERVICE:
         return 0
-    what = _subject_words(hold)
+    what = subject_words(hold)
     if placed:
         until = f"It ends by itself on {local_time(hold.until)}." if hold.until else "It has no end."
         lift = f"What would lift it: {hold.remedy}" if hold.remedy else ""
@@ -67,7 +67,8 @@ def people_of_hold(hold: Hold) -> set[int]:
     return people | set(heads.values_list("user_id", flat=True))
 
 
-def _subject_words(hold: Hold) -> str:
+def subject_words(hold: Hold) -> str:
+    """Say what a hold is on, as people call it."""
     kind = hold.subject_kind
     if kind == Hold.Subject.AGENT:
         return Agent.objects.filter(pk=hold.subject_id).values_list("name", flat=True).first() or "an agent"
@@ -96,8 +97,24 @@ def tell_of_waiting(agent: Agent) -> int:
     )  # fmt: skip
 
 
+def tell_of_ending_registration(*, agent: Agent, days: int) -> int:
+    """Tell an agent's owner that its registration ends in so many days; on the last its PIs as well. Once a step."""
+    people = {agent.owner_id}
+    if days <= 1:
+        heads = LabMembership.objects.filter(lab=agent.lab_id, role=LabMembership.Role.PI)
+        people |= set(heads.values_list("user_id", flat=True))
+    return notify(
+        people=people, kind="agent_ending", key=f"agent_ending:{agent.pk}:{agent.expires:%Y%m%d}:{days}",
+        title=f"{agent.name} ends on {local_time(agent.expires)}", url=agent.get_absolute_url(),
+        text="Its tokens die with it. Renew it on its page, or let it end.",
+    )  # fmt: skip
+
+
 def tell_of_ending_tokens() -> int:
-    """Tell owners of tokens that end within seven days, or are in the last quarter of a shorter life, once each."""
+    """Tell owners of tokens that end within seven days, once each: of those that live longer than a week.
+
+    Not of one that was rolled over, and not of logins, which end within the day.
+    """
     now = clock.now()
     next_one = AgentToken.objects.filter(replaces=OuterRef("pk"), revoked_at=None)
     ending = AgentToken.objects.filter(  # those of logins and sub-agents end every day
@@ -109,8 +126,9 @@ def tell_of_ending_tokens() -> int:
         agent__status=Agent.Status.ACTIVE,
     )
     told = 0
-    for token in ending.select_related("agent").iterator(chunk_size=500):
-        if token.expires - now > (token.expires - token.created) / 4:
+    rolled = AgentToken.objects.filter(replaces=OuterRef("pk"))
+    for token in ending.exclude(Exists(rolled)).select_related("agent").iterator(chunk_size=500):
+        if token.expires - token.created <= TOKEN_WITHIN:
             continue
         agent = token.agent
         label = f" ({token.label})" if token.label else ""

@@ -166,8 +166,14 @@ PAGES: list[Row] = [
             ("POST", {"auditor": 403}, "dead/{dead_letter}/drop/", 302),
         )
     ),
+    signed_in("GET", "/held/"),
+    signed_in("GET", "/held/download.json"),
+    Row("POST", "/held/appeal/", 422, {"nobody": 302, "auditor": 403}),
+    Row("GET", "/appeals/", 403, {"nobody": 302, "staff": 200, "infosec": 200, "auditor": 200}),
+    # No decision: 422 says that the door is open.
+    Row("POST", "/appeals/{appeal}/answer/", 403, {"nobody": 302, "staff": 422, "infosec": 422}),
     signed_in("GET", "/notices/"),
-    signed_in("GET", "/notices/count/"),
+    signed_in("GET", "/notices/count.html"),
     Row("POST", "/notices/read/", 302, {"auditor": 403}),
     signed_in("GET", "/notices/choose/"),
     Row("POST", "/notices/choose/", 422, {"nobody": 302, "auditor": 403}),

@@ -10,7 +10,7 @@ from portal.reports import contents
 from portal.reports.models import Report, digest_of
 from portal.webhooks.models import Delivery
 from principals.actors import SYSTEM_ACTOR
-from principals.models import KillSwitch
+from principals.models import Appeal, Hold, KillSwitch
 from telemetry.models import IngestBatch, Job
 from telemetry.selectors import Period, Scope
 from tests import factories
@@ -67,6 +67,15 @@ def _asked_by_infosec(cast: Cast) -> int:
     ).pk  # fmt: skip
 
 
+def _appeal(cast: Cast) -> int:
+    hold = Hold.objects.create(
+        subject_kind="agent", subject_id=cast.agent.pk, kind="flood", code="flood", reason="x", placed_by="staff"
+    )
+    return Appeal.objects.create(
+        person=cast.colleague, hold=hold, about="A hold", reason="No.", due=clock.now() + timedelta(days=5)
+    ).pk
+
+
 # name in a path → what stands there; made from the cast's lab (not the outsider's).
 WORLD: dict[str, Callable[[Cast], object]] = {
     "agent": lambda cast: cast.agent.name,
@@ -75,6 +84,7 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "kind": lambda cast: "csv",
     "provider": lambda cast: "oidc",
     "switch": _asked_by_infosec,
+    "appeal": _appeal,
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
     "cluster": lambda cast: cast.cluster.name,

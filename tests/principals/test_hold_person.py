@@ -15,8 +15,8 @@ from tests.portal.permission_world import paths_of
 
 pytestmark = pytest.mark.django_db
 REASON = "A key of this account was exposed."
-# The choice of colours and the sign-in itself belong to whoever sits there.
-OPEN = {"/theme/", "/sign-in/"}
+# The choice of colours and the sign-in itself belong to whoever sits there; to appeal is what is left to them.
+OPEN = {"/theme/", "/sign-in/", "/held/appeal/"}
 
 
 def hold(person: User, **options: object) -> Hold:

@@ -243,11 +243,11 @@ class TestPages:
         tell(cast.pi)
         tell(cast.pi)
         browser = sign_in(cast.pi)
-        assert ">2<" in browser.get("/notices/count/").content.decode()
+        assert ">2<" in browser.get("/notices/count.html").content.decode()
         seen = browser.get("/notices/").context["newest"]
         tell(cast.pi, title="Meanwhile")
         browser.post("/notices/read/", {"upto": seen})
-        assert ">1<" in browser.get("/notices/count/").content.decode()
+        assert ">1<" in browser.get("/notices/count.html").content.decode()
 
     def test_a_person_chooses(self, cast: Cast):
         browser = sign_in(cast.pi)

@@ -101,6 +101,18 @@ def test_a_token_that_ends_is_told_once_to_its_owner(cast: Cast):
     assert token.key in Notice.objects.get().text
 
 
+@pytest.mark.parametrize("why", ["rolled-over", "a-login"])
+def test_a_token_that_ends_as_it_should_is_not_told_of(cast: Cast, why: str):
+    token = factories.token_row(factories.make_token(cast.agent))
+    if why == "rolled-over":
+        principal_services.rotate_agent_token(actor=factories.actor_of(cast.colleague), token=token)
+    else:
+        AgentToken.objects.filter(pk=token.pk).update(expires=token.created + timedelta(hours=12))
+    token.refresh_from_db()
+    with clock.at(token.expires - timedelta(hours=1)):
+        assert telling.tell_of_ending_tokens() == 0
+
+
 def test_a_token_that_is_revoked_is_not_told_of(cast: Cast):
     token = factories.token_row(factories.make_token(cast.agent))
     principal_services.revoke_agent_token(actor=factories.actor_of(cast.pi), token=token)
@@ -118,3 +130,9 @@ def test_nobody_is_told_of_tokens_that_end_every_day_or_were_rolled_over(cast: C
     AgentToken.objects.update(created=now - timedelta(hours=11), expires=now + timedelta(hours=1))
     AgentToken.objects.filter(replaces=old).update(expires=now + timedelta(days=60))
     assert telling.tell_of_ending_tokens() == 0
+
+
+def test_the_end_of_a_registration_is_told_once_a_step_and_to_the_pi_on_the_last_day(cast: Cast):
+    steps = [telling.tell_of_ending_registration(agent=cast.agent, days=days) for days in (30, 30, 7, 1)]
+    assert steps == [1, 0, 1, 2]
+    assert told("agent_ending") == {"colleague", "pi"}

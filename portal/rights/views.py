@@ -1,0 +1,110 @@
+"""What is held about a person, who opened it, what they can appeal; and the appeals that wait for an answer."""
+
+from typing import Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.handlers.asgi import ASGIRequest
+from django.core.paginator import Paginator
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from portal.core import exports
+from portal.core.errors import Invalid, NotFound
+from portal.rights import services
+from portal.rights.inventory import BY_SLUG
+from principals import permissions, selectors
+from principals import services as principal_services
+from principals.models import AgentSession, Appeal, DataAccess, Hold
+from principals.services.telling import subject_words
+from principals.web import PageRequest, open_to_held, page
+
+SHOWN: Final = 20
+PAGE_SIZE: Final = 25
+
+
+@page
+def held(request: PageRequest) -> HttpResponseBase:
+    """Show what is held about the person who looks, and no other."""
+    person = request.user
+    found = services.held_about(person)
+    sessions = AgentSession.objects.filter(cluster_user__user=person, kind=AgentSession.Kind.AGENT)
+    context = {
+        "held": [one for one in found if one.count], "empty": [one.holding for one in found if not one.count],
+        "total": sum(one.count for one in found),
+        "holds": [(hold, subject_words(hold)) for hold in selectors.holds_concerning(person).order_by("-pk")[:SHOWN]],
+        "sessions": sessions.select_related("agent", "cluster").order_by("-started")[:SHOWN],
+        "appeals": Appeal.objects.filter(person=person).order_by("-filed")[:SHOWN],
+        "opened": DataAccess.objects.filter(person=person)[:SHOWN],
+        "days": settings.APPEAL_DAYS,
+    }  # fmt: skip
+    return render(request, "rights/held.html", context)
+
+
+@never_cache
+@page
+def download(request: PageRequest) -> HttpResponseBase:
+    """Give the person all that is held about them as JSON; `table` gives one table."""
+    table = request.GET.get("table", "")
+    if table and table not in BY_SLUG:
+        raise NotFound("There is no such table.", remedy="Go back to the page, and take one that it lists.")
+    pieces = exports.pieces(services.export(request.user, table=table))
+    content = exports.threaded(pieces) if isinstance(request, ASGIRequest) else pieces
+    name = f"held-about-{request.user.pk}{f'-{table}' if table else ''}.json"
+    headers = {"Content-Type": "application/json", "Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingHttpResponse(content, headers=headers)
+
+
+@require_POST
+@page
+@open_to_held
+def appeal(request: PageRequest) -> HttpResponseBase:
+    """Appeal a hold (`hold`) or the label of a session (`session`), with a `reason`."""
+    reason = request.POST.get("reason", "")
+    kind = "hold" if "hold" in request.POST else "session"
+    which = request.POST.get(kind, "")
+    if not (which.isdecimal() and len(which) < 19):
+        raise Invalid("Say what you appeal.", code="appeal_of_nothing", remedy="Use the form on the page.")
+    if kind == "hold":
+        hold = get_object_or_404(selectors.holds_concerning(request.user), pk=int(which))
+        filed = principal_services.file_hold_appeal(actor=request.actor, hold=hold, reason=reason)
+    else:
+        session = get_object_or_404(AgentSession.objects.visible_to(request.actor), pk=int(which))
+        filed = principal_services.file_label_appeal(actor=request.actor, session=session, reason=reason)
+    messages.success(
+        request, f"It is filed. An answer is due within {settings.APPEAL_DAYS} days, by {filed.due:%Y-%m-%d}."
+    )
+    return redirect("held-about-me")
+
+
+@page
+def appeals(request: PageRequest) -> HttpResponseBase:
+    """List appeals: those that wait first, the most urgent on top."""
+    permissions.require(request.actor, "facility.look")
+    every = Appeal.objects.visible_to(request.actor).select_related("person", "hold", "answered_by")
+    answered = every.exclude(state=Appeal.State.OPEN).order_by("-answered")
+    context = {
+        "waiting": every.waiting()[:100], "page": Paginator(answered, PAGE_SIZE).get_page(request.GET.get("page")),
+        "may_answer": permissions.can(request.actor, "appeal.answer"), "days": settings.APPEAL_DAYS,
+        "kill_switch": Hold.Kind.KILL_SWITCH,
+    }  # fmt: skip
+    return render(request, "rights/appeals.html", context)
+
+
+@require_POST
+@page
+def answer(request: PageRequest, appeal: int) -> HttpResponseBase:
+    """Grant or refuse an appeal: `decision`, with an `answer`."""
+    permissions.require(request.actor, "appeal.answer")
+    found = get_object_or_404(Appeal.objects.visible_to(request.actor), pk=appeal)
+    decision = request.POST.get("decision", "")
+    if decision not in ("grant", "refuse"):
+        raise Invalid("Say whether it is granted.", code="decision_missing", remedy="Use a button on the page.")
+    principal_services.answer_appeal(
+        actor=request.actor, appeal=found, granted=decision == "grant", answer=request.POST.get("answer", "")
+    )
+    messages.success(request, f"{found.person.username} is told.")
+    return redirect("appeals")
