@@ -129,6 +129,7 @@ def _by_device(url: str, options: argparse.Namespace) -> dict[str, Any]:
     import time
 
     from principals.engine.device import GRANT_TYPE
+    from telemetry.engine.plain import plain
 
     if not options.agent:
         raise Failed("--device needs the name of an agent [no_agent]\nGive --agent NAME, or set GATEHOUSE_AGENT.")

@@ -126,8 +126,7 @@ def tell_of_ending_tokens() -> int:
         agent__status=Agent.Status.ACTIVE,
     )
     told = 0
-    rolled = AgentToken.objects.filter(replaces=OuterRef("pk"))
-    for token in ending.exclude(Exists(rolled)).select_related("agent").iterator(chunk_size=500):
+    for token in ending.select_related("agent").iterator(chunk_size=500):
         if token.expires - token.created <= TOKEN_WITHIN:
             continue
         agent = token.agent

@@ -101,18 +101,6 @@ def test_a_token_that_ends_is_told_once_to_its_owner(cast: Cast):
     assert token.key in Notice.objects.get().text
 
 
-@pytest.mark.parametrize("why", ["rolled-over", "a-login"])
-def test_a_token_that_ends_as_it_should_is_not_told_of(cast: Cast, why: str):
-    token = factories.token_row(factories.make_token(cast.agent))
-    if why == "rolled-over":
-        principal_services.rotate_agent_token(actor=factories.actor_of(cast.colleague), token=token)
-    else:
-        AgentToken.objects.filter(pk=token.pk).update(expires=token.created + timedelta(hours=12))
-    token.refresh_from_db()
-    with clock.at(token.expires - timedelta(hours=1)):
-        assert telling.tell_of_ending_tokens() == 0
-
-
 def test_a_token_that_is_revoked_is_not_told_of(cast: Cast):
     token = factories.token_row(factories.make_token(cast.agent))
     principal_services.revoke_agent_token(actor=factories.actor_of(cast.pi), token=token)
