@@ -72,9 +72,9 @@ format: $(DEV_STAMP)
 bench-facility: $(DEV_STAMP)
 	@$(PY) -m tests.bench.facility $(if $(ROWS),--rows $(ROWS)) $(if $(FILE),--file $(FILE))
 
-# As root, or the kernel tells nothing and /proc is walked.
+# As root, or the kernel tells nothing and /proc is walked. SSH_LOG is how many come by SSH a second, if its log is read.
 bench-collector: $(DEV_STAMP)
-	@$(PY) -m tests.bench.collector
+	@$(PY) -m tests.bench.collector $(if $(SSH_LOG),--ssh-log $(SSH_LOG))
 
 # Five thousand sockets on servers of its own. SECONDS is how long jobs change, in each of three variants.
 bench-events: $(DEV_STAMP)

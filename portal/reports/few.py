@@ -12,17 +12,21 @@ from typing import Final, TypeVar
 
 from django.db.models import Sum
 
-from telemetry.engine.cells import MIN_PEOPLE, Group, withheld
+from portal.reports.few_cells import TABLES
+from telemetry.engine.cells import MIN_PEOPLE, Group, enough, withheld
+from telemetry.engine.iteration import OUTCOME_NAMES
 from telemetry.figures import Figure, Measured, Number, Readings, measure_figure
 from telemetry.models import Actor
 from telemetry.selectors import Definition
 
 NOTE: Final = f"What fewer than {MIN_PEOPLE} people made is left empty, and what it could be had from by subtraction."
 DAYS: Final = "daily"
+OUTCOMES: Final = "resubmitted"
 _SUMS: Final = ("submissions", "core_s", "gpu_s")
 _SHARES: Final = {"people": "", "submissions": "submissions", "core-hours": "core_s", "GPU-hours": "gpu_s"}
-# Figures that part accounting by actor: under which definition, and what somebody has of who is in them.
-PARTED: Final = {
+# Figures that part accounting by actor: under which definition, and what somebody has of who is in them; of several
+# sums, whoever has any must not be few.
+PARTED: Final[dict[str, tuple[Definition, *tuple[str, ...]]]] = {
     **{f"share-{title}-{by.value}": (by, name) for by in Definition for title, name in _SHARES.items()},
     **dict.fromkeys(
         ("harnesses", "labs", DAYS, "outside-working-hours", "hour-of-week", "partitions", "attribution-methods",
@@ -30,10 +34,17 @@ PARTED: Final = {
         (Definition.JOB, "submissions"),
     ),
     **dict.fromkeys(
-        ("runtime-one-minute", "runtime-five-minutes", "runtime-median", "runtime-distribution", "cancelled", "failed",
-         "timed-out", "core-time-lost", "mean-wait", "median-wait", "cancel-gap", "resubmitted", "repeated-failures"),
+        ("runtime-one-minute", "runtime-five-minutes", "runtime-median", "runtime-distribution", "mean-wait",
+         "median-wait", "resubmitted", "repeated-failures"),
         (Definition.JOB, "ended"),
     ),
+    **{
+        key: (Definition.JOB, "ended", part)
+        for key, part in (
+            ("cancelled", "ended_cancelled"), ("cancel-gap", "ended_cancelled"), ("failed", "ended_failed"),
+            ("timed-out", "ended_timeout"), ("core-time-lost", "ended_lost_core_s"),
+        )
+    },
     # They leave out what is of few by themselves, but not what the whole, which other figures have, would tell.
     **dict.fromkeys(
         ("queries-per-job", "queries-high-volume", "acceptance-polls"), (Definition.ACCOUNT, "submissions")
@@ -48,6 +59,16 @@ _OF_ALL: Final = {"gpu-utilisation", "gpu-stranded"}
 _ROWS_OF_AGENTS: Final = {"harnesses", "where-agents-submit", "login-node-bias"}
 _ROWS_OF_ANY: Final = {"attribution-methods"}
 _COLUMNS_OF_AGENTS: Final = {"labs": ("share", "over_representation"), "partitions": ("share", "over_representation")}
+# Columns of another sum than the figure is parted by, from whose rows the whole could be had: whose, and of what.
+_OF_GROUPS: Final[dict[str, tuple[str, str]]] = {
+    "agent_core_hours": (Actor.AGENT, "core_s"),
+    "agent_gpu_hours": (Actor.AGENT, "gpu_s"),
+}
+_MEASURED_BY: Final[dict[str, dict[str, tuple[str, str]]]] = {
+    "labs": _OF_GROUPS, "partitions": _OF_GROUPS,
+    "harnesses": {name: (Actor.AGENT, name) for name in _SUMS},
+    DAYS: {f"{actor}_{name}": (actor, name) for actor in Actor.values for name in _SUMS},
+}  # fmt: skip
 K = TypeVar("K", bound=Hashable)
 
 
@@ -64,14 +85,48 @@ class Few:
         return measured and self._withhold(figure.key, measured)
 
     def _withhold(self, key: str, measured: Measured) -> Measured:
+        if key in TABLES:
+            found = TABLES[key](self._readings, self._without_actors(key, measured))
+        else:
+            found = self._without_actors(key, measured)
+        return found if found == measured else replace(found, note=f"{found.note} {NOTE}".strip())
+
+    def _without_actors(self, key: str, measured: Measured) -> Measured:
         if key not in PARTED:
             return measured
         hidden = self._hidden(*PARTED[key])
         found = _without(key, measured, hidden) if hidden else measured
         found = self._without_days(found) if key == DAYS else found
-        return found if found == measured else replace(found, note=f"{found.note} {NOTE}".strip())
+        found = _kept(found, lambda _, column: not self._is_hidden(*_MEASURED_BY.get(key, {}).get(column, ("", ""))))
+        return self._without_outcomes(found) if key == OUTCOMES else found
 
-    def _find(self, by: Definition, name: str) -> frozenset[str]:
+    def _find(self, by: Definition, *names: str) -> frozenset[str]:
+        return frozenset[str]().union(*(self._find_one(by, name) for name in names))
+
+    def _find_one(self, by: Definition, name: str) -> frozenset[str]:
+        people = self._people(by, name)
+        groups = [Group(actor, some) for actor, some in people.items() if some]
+        # Agents' last of all: theirs is what a report is read for.
+        found = frozenset(withheld(sorted(groups, key=lambda one: (one.key != Actor.AGENT, -one.people))))
+        return found if by is Definition.JOB else found | self._find_between(name)
+
+    def _find_between(self, name: str) -> frozenset[str]:
+        """Return which sums by account are left empty since few people make the difference to those by job."""
+        loads, told = self._readings.loads, self._readings.loads.who(Definition.ACCOUNT)
+        found: set[str] = set()
+        for actor in (Actor.AGENT, Actor.UNKNOWN):
+            if name:  # jobs that count as this actor's by one definition alone
+                between = {
+                    load.user for load in loads.rows
+                    if load.sum(name) and (told(load) == actor) != (load.actor == actor)
+                }  # fmt: skip
+            else:
+                between = self._people(Definition.ACCOUNT, "")[actor] ^ self._people(Definition.JOB, "")[actor]
+            found |= set() if enough(len(between)) else {actor.value, Actor.HUMAN.value}
+        return frozenset(found)
+
+    def _people(self, by: Definition, name: str) -> dict[str, set[int]]:
+        """Return whose are some of a sum, or with "" who is there at all, by actor."""
         loads = self._readings.loads
         who = loads.who(by)
         people = _people_by((who(load), load.user) for load in loads.rows if not name or load.sum(name))
@@ -79,9 +134,19 @@ class Few:
             taken: set[int] = set()
             for actor in Actor.values:
                 people[actor], taken = people[actor] - taken, taken | people[actor]
-        groups = [Group(actor, some) for actor, some in people.items() if some]
-        # Agents' last of all: theirs is what a report is read for.
-        return frozenset(withheld(sorted(groups, key=lambda one: (one.key != Actor.AGENT, -one.people))))
+        return people
+
+    def _is_hidden(self, actor: str, name: str) -> bool:
+        return bool(name) and actor in self._hidden(Definition.JOB, name)
+
+    def _without_outcomes(self, measured: Measured) -> Measured:
+        """Leave those empty of whom few had such an end."""
+        hidden = {
+            f"{outcome}-{actor}"
+            for outcome in OUTCOME_NAMES
+            for actor in self._hidden(Definition.JOB, f"ended_{outcome}")
+        }
+        return _kept(measured, lambda row, _: row not in hidden)
 
     def _without_days(self, measured: Measured) -> Measured:
         """Leave days empty, each by itself and so that the sum of the others does not tell it."""

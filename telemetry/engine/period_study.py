@@ -3,7 +3,7 @@
 Sums of single jobs are in the rollups; this looks at all jobs once, block by block.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import polars as pl
@@ -18,6 +18,7 @@ from telemetry.engine.repeated_failures import RepeatedFailures, Repeats
 from telemetry.engine.resubmissions import Gaps, Resubmissions
 from telemetry.engine.similarity_columns import key_columns
 from telemetry.engine.tallies import Tally
+from telemetry.engine.usage import HOUR_S
 
 # Submissions this long after the period still answer what came to nothing within it.
 AFTER_S: Final = WITHIN_MINUTES[-1] * 60
@@ -49,13 +50,15 @@ class Study:
     waits: dict[str, Waits]
     out_of_memory: tuple[MemoryAgain, ...] = ()
     failures: tuple[Repeats, ...] = ()
+    hours: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)  # actor, hour from Monday: whose jobs
 
 
 class PeriodStudy:
     """Fold the jobs of the period [lo, hi) into a `Study`: each that was submitted from `lo` until `AFTER_S` behind
-    `hi`, or ended within it, once, in frames of `SCHEMA` and in any order."""
+    `hi`, or ended within it, once, in frames of `SCHEMA` and in any order. Hours of the week are those of `zone`."""
 
-    def __init__(self, lo: int, hi: int) -> None:
+    def __init__(self, lo: int, hi: int, zone: str = "UTC") -> None:
+        self._zone, self._hours = zone, Tally(("actor", "hour", "user"), {})
         self._lo, self._hi, self._submitted, self._any = lo, hi, 0, False
         self._likeness, self._resubmissions = Likeness(), Resubmissions(with_memory=True)
         self._cancellations, self._out_of_memory = Cancellations(), OutOfMemory()
@@ -70,6 +73,7 @@ class PeriodStudy:
         keys, told = key_columns(jobs), with_outcome(jobs)
         submitted = jobs.select(self._within("submit_s"))["submit_s"]
         self._submitted += int(jobs.filter(submitted)["array_tasks"].sum())
+        self._hours.add(jobs.filter(submitted).select("actor", _hour_of_week(self._zone), "user").unique())
         self._likeness.add(jobs.filter(submitted), keys.filter(submitted))
         self._cancellations.add(told)
         here = pl.when(self._within("end_s")).then("outcome").otherwise(pl.lit("elsewhere")).alias("outcome")
@@ -95,10 +99,21 @@ class PeriodStudy:
             waits,
             tuple(self._out_of_memory.again(self._resubmissions.submitted)),
             tuple(self._failures.repeats()),
+            {(actor, hour): frozenset(users) for actor, hour, users in self._by_hour()},
         )
+
+    def _by_hour(self) -> list[tuple[str, int, list[int]]]:
+        return self._hours.table().group_by("actor", "hour", maintain_order=True).agg("user").rows()
 
     def _within(self, name: str) -> pl.Expr:
         return ((pl.col(name) >= self._lo) & (pl.col(name) < self._hi)).fill_null(value=False)
+
+
+def _hour_of_week(zone: str) -> pl.Expr:
+    """Return the local hour, counted from Monday's first, that the UTC hour of each submission begins in."""
+    begun = pl.col("submit_s") - pl.col("submit_s") % HOUR_S
+    local = pl.from_epoch(begun).dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    return ((local.dt.weekday().cast(pl.Int32) - 1) * 24 + local.dt.hour().cast(pl.Int32)).alias("hour")
 
 
 def _waits(group: pl.DataFrame) -> Waits:

@@ -4,13 +4,13 @@ and 5, Tables I and III).
 All of them count starts of programs as collectors saw them. People's rows are of the study that they name, or empty.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from principals.engine.harnesses import harness_name
 from telemetry.engine import iteration
 from telemetry.engine.activity import ALL, CATEGORY, FETCH, TOOL
-from telemetry.engine.cells import enough
+from telemetry.engine.cells import enough, left_empty
 from telemetry.engine.commands import catalogue, traits
 from telemetry.engine.medians import Middle, middle_of
 from telemetry.figures.kinds import Column, Figure, Measured, Number, Row, Section, Unit
@@ -34,6 +34,7 @@ _DESTRUCTIVE: Final = {
 }  # fmt: skip
 _FETCHES: Final = {"code": "Code hosts and registries", "web": "Other pages and downloads", "search": "Searches"}
 _FETCHED: Final = tuple(FETCH + kind for kind in _FETCHES)
+_HARNESS: Final = "harness-"  # begins the keys of their rows
 _DRIVERS: Final = (Actor.AGENT, Actor.HUMAN)
 
 Values = tuple[Number | None, ...]
@@ -61,18 +62,25 @@ def _groups(found: Commands) -> list[tuple[str, str, Driven]]:
     drivers = [(actor.value, LABELS[actor], found.by_driver[actor]) for actor in _DRIVERS]
     names = sorted(found.by_harness, key=lambda name: (-found.by_harness[name].people, name))
     return drivers + [
-        (f"harness-{name}", f"Agents, {harness_name(name)}", found.by_harness[name]) for name in names
+        (f"{_HARNESS}{name}", f"Agents, {harness_name(name)}", found.by_harness[name]) for name in names
     ]  # fmt: skip
 
 
-def _by_group(readings: Readings, columns: tuple[Column, ...], values: Callable[[Driven], Values]) -> Measured:
-    """One row for agents, for people, and for each harness; empty where it is about few people."""
-    groups, rows, hidden = _groups(readings.commands), [], False
-    for key, label, driven in groups:
-        shown = enough(driven.people)
-        hidden |= not shown
-        rows.append(Row(key, label, values(driven) if shown else (None,) * len(columns)))
-    return _measured(readings, columns, rows, rows[0].values[0], HIDDEN if hidden else "")
+def _by_group(
+    readings: Readings, columns: tuple[Column, ...], values: Callable[[Driven], Values],
+    *whose: Callable[[Driven], set[int]],
+) -> Measured:  # fmt: skip
+    """One row for agents, for people, and for each harness; empty where few people are in it, or any of `whose`.
+
+    Harnesses part the agents' row: of them none is empty alone, nor several of few people together.
+    """
+    groups = _groups(readings.commands)
+    empty: set[str] = set()
+    for people_of in (lambda one: one.users, *whose):
+        table = {key: people_of(driven) for key, _, driven in groups}
+        empty |= left_empty(table, [[key for key in table if key.startswith(_HARNESS)]])
+    rows = [Row(key, label, (None,) * len(columns) if key in empty else values(one)) for key, label, one in groups]
+    return _measured(readings, columns, rows, rows[0].values[0], HIDDEN if empty else "")
 
 
 def _middle(title: str, unit: Unit) -> tuple[Column, ...]:
@@ -100,15 +108,26 @@ def _classes(readings: Readings) -> Measured:
         Column("agent", "Agents, a user", Unit.CALLS), Column("agent_share", "Of agents’", Unit.SHARE),
         Column("human", "People, a user", Unit.CALLS), Column("human_share", "Of people’s", Unit.SHARE),
     )  # fmt: skip
-    rows = [
-        Row(slug, title, (*_mean_and_share(agents, CATEGORY + slug), *_mean_and_share(people, CATEGORY + slug)))
-        for slug, title in titles.items()
-    ]
-    return _measured(readings, columns, rows, _mean(agents, ALL), "" if _all_enough(agents, people) else HIDDEN)
+    empty = [_few_did(driven, [CATEGORY + slug for slug in titles]) for driven in (agents, people)]
+
+    def values(measure: str) -> Values:
+        shares = (_mean_and_share(agents, measure), _mean_and_share(people, measure))
+        return tuple(
+            None if measure in few else one for few, two in zip(empty, shares, strict=True) for one in two
+        )  # fmt: skip
+
+    rows = [Row(slug, title, values(CATEGORY + slug)) for slug, title in titles.items()]
+    hidden = any(empty) or not _all_enough(agents, people)
+    return _measured(readings, columns, rows, _mean(agents, ALL), HIDDEN if hidden else "")
 
 
 def _all_enough(*groups: Driven) -> bool:
     return all(enough(group.people) for group in groups)
+
+
+def _few_did(driven: Driven, measures: Sequence[str]) -> set[str]:
+    """Return which of some measures, whose sum is known, are left empty since few people did that."""
+    return left_empty({measure: driven.users_of(measure) for measure in measures}, [measures])
 
 
 def _mean(driven: Driven, *measures: str) -> float | None:
@@ -148,12 +167,7 @@ def _loops_closed(readings: Readings) -> Measured:
 
 
 def _of_loops(readings: Readings, columns: tuple[Column, ...], values: Callable[[Driven], Values]) -> Measured:
-    rows, hidden = [], False
-    for key, label, driven in _groups(readings.commands):
-        shown = enough(len(driven.loop_users))
-        hidden |= not shown
-        rows.append(Row(key, label, values(driven) if shown else (None,) * len(columns)))
-    return _measured(readings, columns, rows, rows[0].values[0], HIDDEN if hidden else "")
+    return _by_group(readings, columns, values, lambda one: one.loop_users)
 
 
 def _tools(readings: Readings) -> Measured:
@@ -167,18 +181,25 @@ def _tools(readings: Readings) -> Measured:
     )  # fmt: skip
     named = [(name, name, (TOOL + name,)) for name in _TOOLS]
     every = tuple(TOOL + name for name in _TOOLS if name not in _EDITORS)
-    rows = [
-        Row(key, label, _against(agents, people, jobs, measures))
-        for key, label, measures in (*named, ("all", "All but editors", every))
-    ]
-    return _measured(readings, columns, rows, rows[-1].values[0], "" if _all_enough(agents, people) else HIDDEN)
+    empty = [_few_did(one, every) | _few_did(one, [TOOL + name for name in _EDITORS]) for one in (agents, people)]
+
+    def values(*measures: str) -> Values:
+        calls = [
+            None if few.issuperset(measures) else _for_100_jobs(driven, submitted, measures)
+            for driven, submitted, few in zip((agents, people), jobs, empty, strict=True)
+        ]
+        return _against(*calls)
+
+    rows = [Row(key, label, values(*of)) for key, label, of in (*named, ("all", "All but editors", every))]
+    hidden = any(empty) or not _all_enough(agents, people)
+    return _measured(readings, columns, rows, rows[-1].values[0], HIDDEN if hidden else "")
 
 
-def _against(agents: Driven, people: Driven, jobs: list[int], measures: tuple[str, ...]) -> Values:
-    mine, theirs = (
-        ratio(100 * driven.of(*measures), submitted) if driven.by_user and enough(driven.people) else None
-        for driven, submitted in zip((agents, people), jobs, strict=True)
-    )
+def _for_100_jobs(driven: Driven, submitted: int, measures: tuple[str, ...]) -> float | None:
+    return ratio(100 * driven.of(*measures), submitted) if driven.by_user and enough(driven.people) else None
+
+
+def _against(mine: float | None, theirs: float | None) -> Values:
     return (mine, theirs, ratio(mine, theirs) if mine is not None and theirs else None)
 
 
@@ -189,10 +210,9 @@ def _calls_a_user(*measures: str) -> Callable[[Readings], Measured]:
     )  # fmt: skip
 
     def values(one: Driven) -> Values:
-        did = len(one.users_of(*measures))
-        return (_mean(one, *measures), one.of(*measures), did if enough(did) else None, one.people)
+        return (_mean(one, *measures), one.of(*measures), len(one.users_of(*measures)), one.people)
 
-    return lambda readings: _by_group(readings, columns, values)
+    return lambda readings: _by_group(readings, columns, values, lambda one: one.users_of(*measures))
 
 
 def _queries(readings: Readings) -> Measured:
@@ -206,7 +226,8 @@ def _queries(readings: Readings) -> Measured:
         asked, submitted = one.of(traits.QUERY), one.of(traits.SUBMISSION)
         return (ratio(asked, submitted), asked, submitted, one.people)
 
-    return _by_group(readings, columns, values)
+    whose = (lambda one: one.users_of(traits.QUERY), lambda one: one.users_of(traits.SUBMISSION))
+    return _by_group(readings, columns, values, *whose)
 
 
 def _polling(readings: Readings) -> Measured:
@@ -220,9 +241,10 @@ def _polling(readings: Readings) -> Measured:
         polled = sum(queries for queries, _ in one.polls)
         apart = middle_of(period for _, period in one.polls).median
         who = len(one.poll_users)
-        return (ratio(polled, one.of(traits.QUERY)), len(one.polls), polled, apart, who if enough(who) else None)
+        return (ratio(polled, one.of(traits.QUERY)), len(one.polls), polled, apart, who)
 
-    return _by_group(readings, columns, values)
+    whose = (lambda one: one.users_of(traits.QUERY), lambda one: one.poll_users)
+    return _by_group(readings, columns, values, *whose)
 
 
 def _destructive(readings: Readings) -> Measured:
@@ -241,7 +263,10 @@ def _destructive(readings: Readings) -> Measured:
         for trait, label in _DESTRUCTIVE.items()
     ]
     hidden = any(not enough(len(one.users_of(trait))) for one in groups for trait in _DESTRUCTIVE)
-    total = sum(groups[0].of(trait) for trait in _DESTRUCTIVE)
+    few = [trait for trait in _DESTRUCTIVE if not enough(len(groups[0].users_of(trait)))]
+    # The sum would tell of a single empty row, or of those of few.
+    told = not few or (len(few) > 1 and enough(len(groups[0].users_of(*few))))
+    total = sum(groups[0].of(trait) for trait in _DESTRUCTIVE) if told else None
     return _measured(readings, columns, rows, total, HIDDEN if hidden else "")
 
 

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from django.conf import settings
+
 from telemetry.engine.period_study import AFTER_S, SCHEMA, PeriodStudy, Study
 from telemetry.models import Job
 from telemetry.selectors.job_frames import job_frames
@@ -22,7 +24,7 @@ def study(scope: Scope) -> Study:
         jobs = jobs.filter(lab=scope.lab)
     submitted = jobs.filter(submit__gte=lo, submit__lt=hi + AFTER_S)
     ended = jobs.filter(usage_end__gte=lo, usage_end__lt=hi, end__isnull=False, submit__lt=lo)
-    found = PeriodStudy(lo, hi)
+    found = PeriodStudy(lo, hi, settings.FACILITY_TIME_ZONE)
     for frame in job_frames(submitted.union(ended, all=True), SCHEMA, rows=_ROWS):
         found.add(frame)
     return found.finish()

@@ -1,10 +1,12 @@
 """What the collector costs a login node: `make bench-collector` prints JSON lines.
 
 Some hundred processes that sleep, and commands of milliseconds at an even pace, beside a real collector in its two
-processes. Its share of a core is what the kernel charged it over the measured time, its beginning left out.
+processes. Its share of a core is what the kernel charged it over the measured time, its beginning left out. With
+`--ssh-log RATE` it reads a log of sshd too, which grows by so many lines a second, as if so many people came.
 """
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -13,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -31,13 +34,14 @@ CASES: tuple[dict[str, Any], ...] = (
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--ssh-log", type=int, default=0, metavar="RATE")
     parser.add_argument("--load", type=int, metavar="RATE", help=argparse.SUPPRESS)
     parser.add_argument("--program", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.load is not None:
         return _load(options.load, options.seconds, options.program)
     for case in CASES:
-        print(json.dumps({**_machine(), **case, **_run(case, options.seconds)}), flush=True)  # noqa: T201
+        print(json.dumps({**_machine(), **case, **_run(case, options.seconds, options.ssh_log)}), flush=True)  # noqa: T201
     return 0
 
 
@@ -73,13 +77,40 @@ def _write_program(folder: str) -> str:
     return str(path)
 
 
-def _run(case: dict[str, Any], seconds: float) -> dict[str, Any]:
+def _log(stack: ExitStack, folder: Path, rate: int) -> Path:
+    """Let a log of sshd grow until the stack ends; return settings that name it."""
+    log, settings, done = folder / "auth.log", folder / "collect.toml", threading.Event()
+    settings.write_text(
+        f'portal = "https://gatehouse.example.org"\ncluster = "bench"\nuser = "nobody"\nssh_log = "{log}"\n'
+    )
+    log.touch()
+
+    def write() -> None:
+        with log.open("a", buffering=1) as file:
+            for number in itertools.count():
+                if done.wait(1 / rate):
+                    return
+                who = f"u{number % 500} from 192.0.2.{number % 250} port {number % 60_000} ssh2: ED25519 SHA256:"
+                file.write(
+                    f"Nov 30 21:00:00 login1 sshd[{100_000 + number}]: Accepted publickey for {who}{number:043}\n"
+                )
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    stack.callback(writer.join)
+    stack.callback(done.set)
+    return settings
+
+
+def _run(case: dict[str, Any], seconds: float, logged_per_s: int) -> dict[str, Any]:
     with ExitStack() as stack:
         for _ in range(case["processes"]):
             sleeper = subprocess.Popen(["sleep", "3600"])
             stack.callback(sleeper.wait)
             stack.callback(sleeper.kill)
-        arguments = ["collect", "--dry-run", "--json", "--seconds", str(seconds + 2 * WARM_UP_S)]
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="gatehouse-bench-"))
+        settings = ["--config", str(_log(stack, Path(folder), logged_per_s))] if logged_per_s else []
+        arguments = ["collect", *settings, "--dry-run", "--json", "--seconds", str(seconds + 2 * WARM_UP_S)]
         collector = subprocess.Popen(
             [sys.executable, "-m", "portal.cli.main", *arguments],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -91,7 +122,7 @@ def _run(case: dict[str, Any], seconds: float) -> dict[str, Any]:
             *map(int, Path(f"/proc/{collector.pid}/task/{collector.pid}/children").read_text().split()),
         ]
         before = [_cpu_s(pid) for pid in pids]
-        program = _write_program(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatehouse-bench-")))
+        program = _write_program(folder)
         command = [
             sys.executable,
             "-m",
@@ -111,7 +142,8 @@ def _run(case: dict[str, Any], seconds: float) -> dict[str, Any]:
         said, _ = collector.communicate(timeout=60)
     bodies = [json.loads(line) for line in said.splitlines()]
     return {**_told(bodies), **{
-        "started": int(load.stdout), "started_per_s": round(int(load.stdout) / passed_s),
+        "ssh_log_lines_per_s": logged_per_s, "started": int(load.stdout),
+        "started_per_s": round(int(load.stdout) / passed_s),
         "core_share": round(sum(used) / passed_s, 4), "core_share_of_helper": round(sum(used[1:]) / passed_s, 4),
         "peak_mb": round(peak_mb, 1),
     }}  # fmt: skip

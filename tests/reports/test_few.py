@@ -10,6 +10,7 @@ from portal.reports.figures import FIGURES
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry import services
+from telemetry.engine.cells import left_empty
 from telemetry.models import Actor, SchedulerCalls
 from telemetry.selectors import Period, Scope
 from tests import factories
@@ -132,3 +133,58 @@ def test_every_figure_that_parts_by_actor_is_known_here() -> None:
             left.append(key)
     assert left == []
     assert not {*PARTED, *OF_THEMSELVES} - FIGURES.keys()
+
+
+def test_of_a_line_whose_sum_is_known_no_cell_is_empty_alone() -> None:
+    table = {"a": {1, 2}, "b": {3, 4, 5, 6, 7}, "c": {*range(8, 20)}, "d": set[int]()}
+    assert left_empty(table, []) == {"a"}
+    assert left_empty(table, [["a", "b", "c", "d"]]) == {"a", "b"}
+    assert left_empty(table, [["a", "b", "c"]], last=lambda key: key == "b") == {"a", "c"}
+    assert left_empty({"a": {1}, "b": {2}, "c": {*range(3, 9)}}, [["a", "b", "c"]]) == {"a", "b", "c"}
+    assert left_empty({"b": {*range(9)}, "c": {*range(9)}}, [["b", "c"]]) == set()
+    crossed = {("r", "x"): {1}, ("r", "y"): {*range(9)}, ("s", "x"): {*range(8)}, ("s", "y"): {*range(7)}}
+    lines = [[("r", "x"), ("r", "y")], [("s", "x"), ("s", "y")], [("r", "x"), ("s", "x")], [("r", "y"), ("s", "y")]]
+    assert left_empty(crossed, lines) == {*crossed}
+
+
+def test_agents_of_a_lab_and_of_an_hour_are_not_told_where_they_are_few() -> None:
+    cluster = plant(human=9, unknown=9, agent=6)
+    user = cluster.cluster_users.filter(jobs__actor="agent").first()
+    other = factories.make_lab("other")
+    night = DAY_0 + 5 * DAY_S
+    for one in cluster.cluster_users.exclude(jobs__actor="agent"):
+        make_job(one, other, submit=night, start=night, end=night + 9, actor="human", partition="odd")
+    make_job(user, other, submit=night, start=night, end=night + 9, actor="agent", harness="codex", partition="odd")
+    services.catch_up(cluster=cluster)
+    found = drafted(cluster)
+    for key, row in (("labs", "other"), ("labs", "big"), ("partitions", "odd"), ("partitions", "shared")):
+        place = [column["key"] for column in found[key]["columns"]].index("agent_submissions")
+        values = next(each["values"] for each in found[key]["rows"] if each["key"] == row)
+        assert values[place] is None, (key, row)  # of the larger one the difference to all agents' would tell
+        assert values[place + 1] is not None
+    hours = [column["key"] for column in found["hour-of-week"]["columns"]].index("agent")
+    assert {row["values"][hours] for row in found["hour-of-week"]["rows"]} == {0, None}
+    assert NOTE in found["labs"]["note"] and NOTE in found["hour-of-week"]["note"]
+
+
+def test_jobs_that_few_people_make_by_hand_are_not_the_difference_of_two_definitions() -> None:
+    cluster = plant(agent=8, human=9, unknown=9)
+    users = cluster.cluster_users.filter(jobs__actor="agent")[:2]
+    for user in users:
+        make_job(user, factories.make_lab(f"lab{user.pk}"), submit=DAY_0, start=DAY_0, end=DAY_0 + 9, actor="human")
+    services.catch_up(cluster=cluster)
+    found = drafted(cluster)
+    assert "agent" in shown(found["share-submissions-job"])
+    assert found["share-submissions-account"]["value"] is None
+    assert not {"agent", "human"} & {*shown(found["share-submissions-account"])}
+
+
+def test_ends_that_few_people_met_are_not_told() -> None:
+    cluster = plant(agent=8, human=9, unknown=9)
+    user = cluster.cluster_users.filter(jobs__actor="agent").first()
+    make_job(user, factories.make_lab("x"), submit=DAY_0, start=DAY_0, end=DAY_0 + 9, state="CANCELLED", actor="agent")
+    services.catch_up(cluster=cluster)
+    found = drafted(cluster)
+    assert found["cancelled"]["value"] is None and "agent" not in shown(found["cancelled"])
+    assert shown(found["resubmitted"]) == []
+    assert found["failed"]["value"] == 0

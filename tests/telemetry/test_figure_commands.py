@@ -143,8 +143,32 @@ def test_spans_that_overlap_count_once(
 
 def test_a_harness_of_few_people_is_left_empty(cluster: Cluster) -> None:
     found = figure("command-rate", cluster)
-    assert {row.key: row.values for row in found.rows}["harness-aider"] == (None,) * 5
+    values = {row.key: row.values for row in found.rows}
+    assert values["harness-aider"] == (None,) * 5
+    assert values["harness-codex"] == (None,) * 5, "two people’s sessions could be had from it and the agents’ row"
+    assert values["harness-claude-code"][3:] == (6, 6)
     assert HIDDEN in found.note
+
+
+def test_calls_of_few_people_stand_in_no_row_of_many(cluster: Cluster) -> None:
+    for day in ActivityDay.objects.filter(harness="claude-code").order_by("pk")[:3]:
+        day.counts |= {"tree_walk": 50, "category:build": 7, "category:editors": 9, "tool:wc": 6, "tool:awk": 8}
+        day.save(update_fields=["counts"])
+    ActivityDay.objects.exclude(counts__has_key="category:build").update(counts={"commands": 9, "category:text": 9})
+    assert rows("tree-walks", cluster)["agent"] == (None,) * 4
+    classes, tools = rows("command-classes", cluster), rows("file-tools", cluster)
+    assert classes["build"][:2] == classes["editors"][:2] == (None, None)
+    assert tools["wc"][0] is tools["awk"][0] is None
+
+
+def test_the_sum_of_destructive_commands_does_not_tell_of_one_row(cluster: Cluster) -> None:
+    day = ActivityDay.objects.filter(harness="codex").first()
+    assert day is not None
+    day.counts |= {"kill": 5}
+    day.save(update_fields=["counts"])
+    found = figure("destructive-commands", cluster)
+    assert {row.key: row.values for row in found.rows}["kill"][:3] == (None, None, None)
+    assert found.value is None
 
 
 def test_classes_are_means_for_each_person_and_shares_of_all(cluster: Cluster) -> None:
