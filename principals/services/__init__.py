@@ -21,6 +21,7 @@ from principals.services.directory import (
     set_low_risk_rule,
     set_person_active,
 )
+from principals.services.handovers import agree_handover, ask_handover, close_handover
 from principals.services.holds import lift_hold, lift_holds, place_hold
 from principals.services.identities import (
     forget_identities,
@@ -31,6 +32,7 @@ from principals.services.identities import (
     settle_roles,
 )
 from principals.services.pairing import settle as settle_sessions
+from principals.services.renewals import RolledOver, remind_of_renewals, roll_over_lab
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
 from principals.services.tokens import (
     IssuedToken,
@@ -48,10 +50,14 @@ __all__ = [
     "Directory",
     "IssuedToken",
     "RecordedSession",
+    "RolledOver",
     "ToldAssociation",
     "add_lab_member",
     "add_person",
+    "agree_handover",
     "approve_agent",
+    "ask_handover",
+    "close_handover",
     "create_service_account",
     "ensure_cluster",
     "ensure_lab",
@@ -69,6 +75,7 @@ __all__ = [
     "record_sessions",
     "refresh_associations",
     "register_agent",
+    "remind_of_renewals",
     "remove_second_factor",
     "renew_agent",
     "require_cluster_name",
@@ -76,6 +83,7 @@ __all__ = [
     "retire_agent",
     "revoke_agent_token",
     "revoke_service_token",
+    "roll_over_lab",
     "set_low_risk_rule",
     "set_person_active",
     "settle_roles",

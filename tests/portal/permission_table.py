@@ -79,6 +79,8 @@ PAGES: list[Row] = [
     reason_first("/agents/{agent}/resume/"),
     reason_first("/agents/{agent}/retire/"),
     reason_first("/agents/{agent}/renew/"),
+    for_the_lab("POST", "/agents/{agent}/hand-over/", 422, staff=422, infosec=403),
+    for_the_lab("POST", "/agents/{agent}/hand-over/{handover}/", 404, staff=404),
     Row("GET", "/kill-switch/", 403, {"nobody": 302, "staff": 200, "infosec": 200, "auditor": 200}),
     Row("POST", "/kill-switch/", 403, {"nobody": 302, "staff": 422, "infosec": 422}),
     Row("GET", "/kill-switch/{switch}/", 403, {"nobody": 302, "staff": 200, "infosec": 200, "auditor": 200}),
@@ -187,13 +189,13 @@ PAGES: list[Row] = [
 OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/openapi.json", 200),
     Row("GET", "/api/v1/me", 200, {"none": 401, "service": 403}),
-    # Its scope is none of the default ones: tests/portal/test_request_agent.py has it.
+    # No such harness: 422 says that the door is open; tests/portal/test_request_agent.py goes through it.
     Row(
         "POST",
         "/api/v1/agents",
-        403,
-        {"none": 401},
-        {"name": "helper", "harness": "codex", "purpose": "p", "expires": "2027-01-01T00:00:00Z"},
+        422,
+        {"none": 401, "service": 403},
+        {"name": "helper", "harness": "skynet", "purpose": "p", "expires": "2027-01-01T00:00:00Z"},
     ),
     Row("GET", "/api/v1/events", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/events/stream", 200, {"none": 401, "service": 403}),

@@ -22,15 +22,16 @@ from portal.core.errors import DomainError
 from portal.dashboard import figures, formats, once
 from portal.dashboard.activity import lab_activity, studies_of
 from portal.dashboard.agents.actions import find_agent, show_no_more, show_token
-from portal.dashboard.agents.forms import RegisterForm
+from portal.dashboard.agents.forms import DEFAULT_LIFE, RegisterForm
 from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
 from portal.dashboard.agents.preview import preview_of
+from portal.dashboard.components.words import facility_zone
 from portal.dashboard.formats import date_range, day, money
 from portal.dashboard.gpu_use import gpu_panel
 from principals import permissions, selectors
 from principals import services as principal_services
 from principals.actors import Actor
-from principals.models import Agent, AgentSession, Hold, Lab, LabMembership
+from principals.models import Agent, AgentHandover, AgentSession, Hold, Lab, LabMembership
 from principals.web import PageRequest, add_refusal, page
 from telemetry.figures import Readings
 
@@ -125,7 +126,8 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "role": LabMembership.objects.filter(lab=lab, user=actor.user).values_list("role", flat=True).first(),
         "people": lab.memberships.count(),
         "accounts": sorted(set(lab.accounts.values_list("name", flat=True))),
-        "todo": todo(lab) if manages else [],
+        "todo": [*offered(actor, lab), *(todo(lab) if manages else own_endings(actor, lab))],
+        "renew_until": (clock.now() + DEFAULT_LIFE).astimezone(facility_zone()).date(),
         "lessons": lessons_to_approve(actor).filter(lab=lab) if manages else [],
         "manages": manages,
         "figures": found,
@@ -189,8 +191,11 @@ def todo(lab: Lab) -> list[dict[str, Any]]:
     waiting = []
     agents = list(lab.agents.exclude(status=Agent.Status.RETIRED).select_related("owner").prefetch_related("approvals"))
     holds, now = selectors.holds_on_agents(agents), clock.now()
+    here = set(lab.memberships.filter(user__is_active=True).values_list("user_id", flat=True))
     for agent in agents:
-        if agent.status == Agent.Status.REQUESTED and "lab" in selectors.approvals_missing(agent):
+        if agent.owner_id not in here:
+            waiting.append({"kind": "left", "agent": agent})
+        elif agent.status == Agent.Status.REQUESTED and "lab" in selectors.approvals_missing(agent):
             waiting.append({"kind": "approve", "agent": agent})
         elif any(hold.kind == Hold.Kind.AUP for hold in holds[agent.pk]):
             waiting.append({"kind": "aup", "agent": agent})
@@ -199,6 +204,20 @@ def todo(lab: Lab) -> list[dict[str, Any]]:
         elif agent.last_seen is not None and agent.last_seen < now - IDLE_AFTER:
             waiting.append({"kind": "idle", "agent": agent})
     return waiting
+
+
+def offered(actor: Actor, lab: Lab) -> list[dict[str, Any]]:
+    """Return the agents of a lab that somebody asks this person to answer for."""
+    asked = AgentHandover.objects.filter(
+        taker=actor.user, agent__lab=lab, state=AgentHandover.State.OPEN, taker_agreed=False
+    ).select_related("agent", "giver")
+    return [{"kind": "take", "agent": each.agent, "handover": each} for each in asked]
+
+
+def own_endings(actor: Actor, lab: Lab) -> list[dict[str, Any]]:
+    """Return a member's own agents whose registration ends soon: who answers for one renews it."""
+    soon = lab.agents.active().filter(owner=actor.user, expires__lt=clock.now() + ENDS_WITHIN)
+    return [{"kind": "ends", "agent": agent} for agent in soon]
 
 
 def unregistered_sessions(actor: Actor, lab: Lab) -> QuerySet[AgentSession]:

@@ -2,7 +2,17 @@
 
 from django.urls import path
 
-from portal.dashboard.agents import actions, kill_switch, my_lab, page, preview, registry, telling
+from portal.dashboard.agents import (
+    actions,
+    handover,
+    kill_switch,
+    my_lab,
+    page,
+    preview,
+    registry,
+    roll_over,
+    telling,
+)
 
 urlpatterns = [
     path("agents/", registry.agents, name="agents"),
@@ -13,6 +23,8 @@ urlpatterns = [
     path("agents/<str:name>/resume/", actions.resume, name="agent-resume"),
     path("agents/<str:name>/retire/", actions.retire, name="agent-retire"),
     path("agents/<str:name>/renew/", actions.renew, name="agent-renew"),
+    path("agents/<str:name>/hand-over/", handover.ask, name="agent-handover"),
+    path("agents/<str:name>/hand-over/<int:pk>/", handover.settle, name="agent-handover-settle"),
     path("agents/<str:name>/tokens/", actions.make_token, name="agent-make-token"),
     path("agents/<str:name>/tokens/<str:key>/revoke/", actions.revoke_token, name="agent-revoke-token"),
     path("agents/<str:name>/telemetry.json", telling.figure, name="agent-telling"),
@@ -26,5 +38,6 @@ urlpatterns = [
     path("my-lab/<str:lab>/costs.json", my_lab.costs, name="my-lab-costs"),
     path("my-lab/<str:lab>/pass.html", preview.show_preview, name="my-lab-pass"),
     path("my-lab/<str:lab>/rule/", my_lab.set_rule, name="my-lab-rule"),
+    path("my-lab/<str:lab>/roll-over/", roll_over.roll_over, name="my-lab-roll-over"),
     path("my-lab/<str:lab>/register/", my_lab.register, name="my-lab-register"),
 ]

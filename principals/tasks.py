@@ -1,0 +1,15 @@
+"""Celery edge of `principals`."""
+
+from celery import shared_task
+
+from portal.core import leases
+from principals import services as principal_services
+
+REMINDER = "renewal-reminder"
+
+
+@shared_task
+def remind_of_renewals() -> int:
+    """Announce the registrations that end soon, unless another process does."""
+    with leases.held(REMINDER, seconds=300) as ours:
+        return principal_services.remind_of_renewals() if ours else 0
