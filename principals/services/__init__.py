@@ -11,6 +11,7 @@ from principals.services.agents import (
     suspend_agent,
 )
 from principals.services.associations import AssociationChanges, ToldAssociation, refresh_associations
+from principals.services.claims import claim_session, earlier_than, undo_claim, unregistered_of
 from principals.services.directory import (
     Directory,
     add_lab_member,
@@ -57,8 +58,10 @@ __all__ = [
     "agree_handover",
     "approve_agent",
     "ask_handover",
+    "claim_session",
     "close_handover",
     "create_service_account",
+    "earlier_than",
     "ensure_cluster",
     "ensure_lab",
     "expiry_problem",
@@ -89,4 +92,6 @@ __all__ = [
     "settle_roles",
     "settle_sessions",
     "suspend_agent",
+    "undo_claim",
+    "unregistered_of",
 ]

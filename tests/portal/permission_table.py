@@ -79,6 +79,9 @@ PAGES: list[Row] = [
     reason_first("/agents/{agent}/resume/"),
     reason_first("/agents/{agent}/retire/"),
     reason_first("/agents/{agent}/renew/"),
+    # No agent is named; tests/dashboard/test_claim_pages.py names one.
+    Row("POST", "/sessions/{unregistered_session}/claim/", 404, {"nobody": 302, "auditor": 403}),
+    for_the_lab("POST", "/agents/{agent}/claims/{claim}/undo/", 404, staff=404),
     for_the_lab("POST", "/agents/{agent}/hand-over/", 422, staff=422, infosec=403),
     for_the_lab("POST", "/agents/{agent}/hand-over/{handover}/", 404, staff=404),
     Row("GET", "/kill-switch/", 403, {"nobody": 302, "staff": 200, "infosec": 200, "auditor": 200}),

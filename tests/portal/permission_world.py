@@ -78,6 +78,7 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "key": lambda cast: "NoSuchKey123",
     "handover": lambda cast: 999_999,
     "claim": lambda cast: 999_999,
+    "unregistered_session": lambda cast: 999_999,
     "cluster": lambda cast: cast.cluster.name,
     "batch": _foreign_batch,
     "job_pk": _pk_of_that_job,

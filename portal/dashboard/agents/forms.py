@@ -101,6 +101,8 @@ class RegisterForm(forms.Form):
         label="From", required=False, widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
     )
     end = forms.TimeField(label="To", required=False, widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"))
+    session = forms.CharField(required=False, max_length=20, widget=forms.HiddenInput)  # that it is to claim
+    earlier = forms.BooleanField(required=False)
     aup_version = forms.CharField(widget=forms.HiddenInput)
     accept = forms.BooleanField(error_messages={"required": "Accept it for this agent, or leave it unregistered."})
 

@@ -22,6 +22,7 @@ from portal.core.errors import DomainError
 from portal.dashboard import figures, formats, once
 from portal.dashboard.activity import lab_activity, studies_of
 from portal.dashboard.agents.actions import find_agent, show_no_more, show_token
+from portal.dashboard.agents.claims import own_strangers, prefilled, to_register
 from portal.dashboard.agents.forms import DEFAULT_LIFE, RegisterForm
 from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
 from portal.dashboard.agents.preview import preview_of
@@ -67,7 +68,10 @@ def my_lab(request: PageRequest) -> HttpResponseBase:
     lab = _chosen_lab(request)
     if lab is None:
         return render(request, "my_lab/none.html", {"studies": studies_of(request.actor)})
-    form = RegisterForm(lab=lab, aup=policy_services.current_aup(), initial={"owner": request.user.username})
+    initial: dict[str, Any] = {"owner": request.user.username}
+    if session := to_register(request.actor, request.GET.get("session")):
+        initial |= prefilled(session, lab)
+    form = RegisterForm(lab=lab, aup=policy_services.current_aup(), initial=initial)
     return _show(request, lab, form)
 
 
@@ -105,11 +109,15 @@ def set_rule(request: PageRequest, lab: str) -> HttpResponseBase:
 
 
 def _register(actor: Actor, lab: Lab, form: RegisterForm) -> Agent:
+    session = to_register(actor, form.cleaned_data["session"])
     with transaction.atomic():
         agent = principal_services.register_agent(
             actor=actor, lab=lab, owner=form.cleaned_data["owner"], registration=form.registration()
         )
         policy_services.accept_aup(actor=actor, agent=agent, version=form.cleaned_data["aup_version"])
+        if session:
+            earlier = form.cleaned_data["earlier"]
+            principal_services.claim_session(actor=actor, session=session, agent=agent, with_earlier=earlier)
     return agent
 
 
@@ -120,7 +128,11 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
     looks = permissions.can(actor, "lab.look_at_jobs", lab)
     found = lab_figures(actor, lab) if looks else None
     manages = permissions.can(actor, "lab.manage", lab)
+    session = to_register(actor, str(form["session"].value() or ""))
     context = {
+        "claimed": session,
+        "claimed_earlier": principal_services.earlier_than(session).count() if session else 0,
+        "own_strangers": own_strangers(actor),
         "lab": lab,
         "labs": _labs(actor),
         "role": LabMembership.objects.filter(lab=lab, user=actor.user).values_list("role", flat=True).first(),
@@ -228,6 +240,7 @@ def unregistered_sessions(actor: Actor, lab: Lab) -> QuerySet[AgentSession]:
             kind=AgentSession.Kind.AGENT, agent=None, ended=None,
             cluster_user__user__memberships__lab=lab,
         )
+        .exclude(cluster_user__user=actor.user)  # they claim these themselves, on the same page
         .select_related("cluster_user")
         .order_by("-started")[:5]
     )  # fmt: skip

@@ -15,6 +15,7 @@ from portal.core import clock
 from portal.core.models import AuditEvent
 from portal.dashboard.activity import agent_activity
 from portal.dashboard.agents.actions import find_agent
+from portal.dashboard.agents.claims import claims_of
 from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm, staff_words
 from portal.dashboard.agents.handover import handover_panel
 from portal.dashboard.agents.registry import state_of
@@ -93,6 +94,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "reason_form": ReasonForm(),
         "renew_form": RenewForm(),
         "renew_until": _day(clock.now() + RENEWED_FOR),
+        "claims": claims_of(actor, found),
         "handover": handover_panel(actor, found),
         "audit_entries": [audit_entry(event) for event in events[:AUDIT_ROWS]],
         "audit_count": events.count(),

@@ -4,6 +4,7 @@ from django.urls import path
 
 from portal.dashboard.agents import (
     actions,
+    claims,
     handover,
     kill_switch,
     my_lab,
@@ -23,6 +24,8 @@ urlpatterns = [
     path("agents/<str:name>/resume/", actions.resume, name="agent-resume"),
     path("agents/<str:name>/retire/", actions.retire, name="agent-retire"),
     path("agents/<str:name>/renew/", actions.renew, name="agent-renew"),
+    path("sessions/<int:pk>/claim/", claims.claim, name="session-claim"),
+    path("agents/<str:name>/claims/<int:pk>/undo/", claims.undo, name="agent-claim-undo"),
     path("agents/<str:name>/hand-over/", handover.ask, name="agent-handover"),
     path("agents/<str:name>/hand-over/<int:pk>/", handover.settle, name="agent-handover-settle"),
     path("agents/<str:name>/tokens/", actions.make_token, name="agent-make-token"),
