@@ -192,6 +192,19 @@ PAGES: list[Row] = [
 OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/openapi.json", 200),
     Row("GET", "/api/v1/me", 200, {"none": 401, "service": 403}),
+    # An agent of the outsider's lab has a login name too; tests/portal/test_check_in.py has the rest.
+    Row(
+        "POST",
+        "/api/v1/sessions",
+        201,
+        {"none": 401, "service": 403},
+        {"harness": "claude-code", "host": "login01", "pid": 7},
+    ),
+    Row("GET", "/api/v1/sessions", 200, {"none": 401, "service": 403}),
+    *(
+        Row("POST", f"/api/v1/sessions/{{check_in}}/{verb}", 404, {"none": 401, "service": 403, "agent": 200})
+        for verb in ("heartbeat", "end")
+    ),
     # No such harness: 422 says that the door is open; tests/portal/test_request_agent.py goes through it.
     Row(
         "POST",

@@ -18,6 +18,7 @@ from portal.dashboard.agents.actions import find_agent
 from portal.dashboard.agents.claims import claims_of
 from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm, staff_words
 from portal.dashboard.agents.handover import handover_panel
+from portal.dashboard.agents.live import live_panel
 from portal.dashboard.agents.registry import state_of
 from portal.dashboard.audit import reads
 from portal.dashboard.components.words import facility_zone
@@ -95,6 +96,7 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "renew_form": RenewForm(),
         "renew_until": _day(clock.now() + RENEWED_FOR),
         "claims": claims_of(actor, found),
+        "live": live_panel(found),
         "handover": handover_panel(actor, found),
         "audit_entries": [audit_entry(event) for event in events[:AUDIT_ROWS]],
         "audit_count": events.count(),
