@@ -44,6 +44,7 @@ from principals.services.identities import (
     remove_second_factor,
     settle_roles,
 )
+from principals.services.lab_import import ImportedLine, import_labs
 from principals.services.pairing import settle as settle_sessions
 from principals.services.renewals import RolledOver, remind_of_renewals, roll_over_lab
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
@@ -63,6 +64,7 @@ __all__ = [
     "CheckedIn",
     "DeclaredSession",
     "Directory",
+    "ImportedLine",
     "IssuedToken",
     "OnNode",
     "RecordedSession",
@@ -85,6 +87,7 @@ __all__ = [
     "ensure_lab",
     "expiry_problem",
     "forget_identities",
+    "import_labs",
     "issue_agent_token",
     "issue_service_token",
     "lift_hold",
