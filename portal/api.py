@@ -16,6 +16,7 @@ from portal.core.errors import DomainError
 from portal.me import router as me_router
 from portal.openapi import GatehouseAPI
 from portal.realtime.api import router as events_router
+from principals.api import router as principals_router
 from security.api import router as security_router
 from telemetry.api import router as telemetry_router
 
@@ -77,6 +78,7 @@ def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
 
 api.add_router("/events", events_router)
 api.add_router("", me_router, tags=["principals"])
+api.add_router("", principals_router, tags=["principals"])
 api.add_router("", agents_router, tags=["principals"])
 api.add_router("", checkins_router, tags=["principals"])
 api.add_router("", security_router, tags=["security"])

@@ -138,6 +138,12 @@ def _answers_for(actor: Actor, agent: Agent) -> bool:
     return owns or _manages(actor, agent.lab_id)
 
 
+def _rotates(actor: Actor, token: AgentToken) -> bool:
+    # A token rolls over itself alone; whoever answers for its agent, each of them.
+    itself = actor.agent is not None and actor.token_key == token.key and "token:rotate" in actor.scopes
+    return itself or _answers_for(actor, token.agent)
+
+
 def _agent_manager_or_staff(actor: Actor, agent: Agent) -> bool:
     return _staff(actor, agent) or _infosec(actor, agent) or _answers_for(actor, agent)
 
@@ -166,6 +172,7 @@ RULES: Rules = {
     "agent.approve_for_lab": _approves_for_lab,
     "agent.approve_for_facility": _staff,
     "agent.issue_token": _answers_for,
+    "agent.rotate_token": _rotates,
     "agent.renew": _answers_for,
     "agent.revoke_token": _agent_manager_or_staff,
     "agent.suspend": _agent_manager_or_staff,

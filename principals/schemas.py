@@ -35,6 +35,50 @@ class TokenOut(Schema):
     expires: datetime
 
 
+class TokenRotated(Schema):
+    """A token just made in place of another; `token` is told this once."""
+
+    token: str
+    key: str
+    scopes: list[str]
+    expires: datetime
+    old_key: str
+    old_ends: datetime
+
+
+class MungeAsked(Schema):
+    """What a credential needs: the portal's number, who may read it, and how long it should live."""
+
+    nonce: str
+    restrict_uid: int
+    ttl_s: int
+
+
+class MungeIn(Schema):
+    """A credential as munge(1) prints it."""
+
+    credential: str = Field(max_length=8100)
+
+
+class LoggedIn(Schema):
+    """The token of a login; `token` is told this once. Empty `networks`: it works from anywhere."""
+
+    token: str
+    key: str
+    agent: str
+    acts_for: str
+    host: str
+    scopes: list[str]
+    networks: list[str]
+    expires: datetime
+
+
+class TokenEnded(Schema):
+    """The token that ended."""
+
+    key: str
+
+
 class HoursIn(Schema):
     """Days and times, in the site's time zone; an end before the start goes on into the next day."""
 

@@ -118,6 +118,19 @@ def _on_any(places: Collection[Place]) -> Q:
     return subjects
 
 
+def rotation_of(token: AgentToken) -> list[AgentToken]:
+    """Return what a token was rolled over from and to, as far as it goes: a query for each step."""
+    found = {token.pk: token}
+    before, after = token.replaces, list(token.replaced_by.all())
+    while before is not None and before.pk not in found:
+        found[before.pk] = before
+        before = before.replaces
+    while after:
+        found |= {row.pk: row for row in after}
+        after = list(AgentToken.objects.filter(replaces__in=after).exclude(pk__in=found))
+    return [row for pk, row in found.items() if pk != token.pk]
+
+
 def risk_of(agent: Agent) -> tiers.RiskAssessment:
     """Assess an agent's risk tier from what its registration says."""
     return tiers.assess_risk(

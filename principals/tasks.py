@@ -4,6 +4,7 @@ from celery import shared_task
 
 from portal.core import leases
 from principals import services as principal_services
+from principals.services import notices, postman, telling
 
 REMINDER = "renewal-reminder"
 
@@ -19,3 +20,21 @@ def remind_of_renewals() -> int:
 def end_silent_check_ins() -> int:
     """End the sessions whose harness fell silent."""
     return principal_services.end_silent()
+
+
+@shared_task
+def deliver_notices() -> int:
+    """Mail what people are to be told."""
+    return postman.deliver()
+
+
+@shared_task
+def prune_notices() -> int:
+    """Delete notices past their term."""
+    return notices.prune()
+
+
+@shared_task
+def tell_of_ending_tokens() -> int:
+    """Tell owners of tokens that end soon."""
+    return telling.tell_of_ending_tokens()

@@ -3,7 +3,7 @@
 The points are house policy, as printed on an agent's page: 3 points make it elevated, 6 restricted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -29,7 +29,6 @@ MANY_HOSTS = 3
 MANY_ACCOUNTS = 3
 LONG_LIFE_DAYS = 184
 SEVERITY_POINTS = {"low": 0, "medium": 1, "high": 2, "critical": 4}
-TOKEN_LIFE_DAYS = {Tier.STANDARD: 60, Tier.ELEVATED: 30, Tier.RESTRICTED: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +75,9 @@ class RiskAssessment:
         return f"{str(self.score).replace('-', '−')} {unit}: {spans[self.tier]}."
 
 
-def max_token_life_days(tier: Tier) -> int:
-    """Give the longest life of a token, in days."""
-    return TOKEN_LIFE_DAYS[tier]
+def max_token_life_days(tier: Tier, by_tier: Sequence[int]) -> int:
+    """Give the longest life of a token, in days; `by_tier`: what the site set, from the lightest tier on."""
+    return by_tier[list(Tier).index(tier)]
 
 
 def tier_of(score: int) -> Tier:

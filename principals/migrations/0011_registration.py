@@ -11,7 +11,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('principals', '0009_sign_in_identity'),
+        ('principals', '0010_token_lives'),
     ]
 
     operations = [

@@ -45,19 +45,27 @@ from principals.services.identities import (
     settle_roles,
 )
 from principals.services.lab_import import ImportedLine, import_labs
+from principals.services.logins import LOGIN_LIFE
+from principals.services.munge import login_by_munge, make_nonce
+from principals.services.notices import notify
 from principals.services.pairing import settle as settle_sessions
 from principals.services.renewals import RolledOver, remind_of_renewals, roll_over_lab
+from principals.services.rotation import rotate_agent_token
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
+from principals.services.telling import subscribers
 from principals.services.tokens import (
     IssuedToken,
     create_service_account,
+    end_own_token,
     issue_agent_token,
     issue_service_token,
+    longest_life_days,
     revoke_agent_token,
     revoke_service_token,
 )
 
 __all__ = [
+    "LOGIN_LIFE",
     "UNREGISTERED",
     "AssociationChanges",
     "Beginning",
@@ -82,6 +90,7 @@ __all__ = [
     "close_handover",
     "create_service_account",
     "earlier_than",
+    "end_own_token",
     "end_silent",
     "ensure_cluster",
     "ensure_lab",
@@ -93,7 +102,11 @@ __all__ = [
     "lift_hold",
     "lift_holds",
     "live_of",
+    "login_by_munge",
+    "longest_life_days",
+    "make_nonce",
     "name_problem",
+    "notify",
     "on_nodes",
     "person_behind",
     "person_named",
@@ -111,11 +124,13 @@ __all__ = [
     "revoke_agent_token",
     "revoke_service_token",
     "roll_over_lab",
+    "rotate_agent_token",
     "session_limit",
     "set_low_risk_rule",
     "set_person_active",
     "settle_roles",
     "settle_sessions",
+    "subscribers",
     "suspend_agent",
     "undo_claim",
     "unregistered_of",

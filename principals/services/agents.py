@@ -17,6 +17,7 @@ from principals.engine.hours import Hours
 from principals.models import Agent, AgentApproval, AgentToken, Hold, Lab, LabMembership, User
 from principals.services.holds import lift_holds, place_hold
 from principals.services.sessions import adopt_sessions
+from principals.services.telling import tell_of_waiting
 
 LONGEST_REGISTRATION = timedelta(days=366)
 RENEWED_FOR = timedelta(days=180)
@@ -78,6 +79,8 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
             approve_agent(actor=actor, agent=agent)
         elif actor.is_person and selectors.rule_approves(agent):
             _approve_by_rule(agent)
+        else:
+            tell_of_waiting(agent)
     return agent
 
 

@@ -3,7 +3,7 @@
 from datetime import date, datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
@@ -26,10 +26,11 @@ from portal.dashboard.formats import counted
 from portal.dashboard.jobs.cells import RELATED, rows_of
 from portal.dashboard.telling import telling_panel
 from principals import permissions, selectors
+from principals import services as principal_services
 from principals.actors import Actor
 from principals.engine import checking_in, tiers
 from principals.engine.harnesses import harness_name
-from principals.models import Agent, AgentSession
+from principals.models import Agent, AgentSession, AgentToken
 from principals.services.agents import RENEWED_FOR
 from principals.web import PageRequest, page
 from telemetry.models import Job
@@ -49,8 +50,8 @@ VERBS = (
 )
 TIER_FOOT = {
     tiers.Tier.STANDARD: "Standard is below 3 points.",
-    tiers.Tier.ELEVATED: "Elevated is 3 to 5 points; its tokens live 30 days.",
-    tiers.Tier.RESTRICTED: "Restricted is 6 points and more; its tokens live two days.",
+    tiers.Tier.ELEVATED: "Elevated is 3 to 5 points.",
+    tiers.Tier.RESTRICTED: "Restricted is 6 points and more.",
 }
 
 
@@ -75,7 +76,8 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "may_approve": _may_approve(found, may),
         "tier": risk.tier.value.capitalize(),
         "reasons": [{"weight": reason.points, "text": reason.text} for reason in risk.reasons],
-        "tier_foot": f"{counted(risk.score, 'point')}: {TIER_FOOT[risk.tier]} {staff_words()}",
+        "tier_foot": f"{counted(risk.score, 'point')}: {TIER_FOOT[risk.tier]} {staff_words()} "
+        f"Its tokens live {counted(principal_services.longest_life_days(found), 'day')} at most.",
         "working_hours": found.working_hours,
         "approvals": found.approvals.select_related("by"),
         "missing_approvals": selectors.approvals_missing(found) if found.status == Agent.Status.REQUESTED else set(),
@@ -89,7 +91,8 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "checking_in": f"{checking_in.MEANING} {checking_in.WHO_DECLARES}",
         "jobs": rows_of(list(newest[:ROWS]), actor),
         "job_count": jobs.count(),
-        "tokens": found.tokens.order_by("-created")[: ROWS * 2] if _sees_tokens(actor, found) else [],
+        "tokens": tokens_of(found)[: ROWS * 2] if _sees_tokens(actor, found) else [],
+        "may_rotate": may["issue_token"] and found.status == Agent.Status.ACTIVE and not holds,
         "trial_budget": policy_selectors.trial_budget(found.owner, found.lab) if _sees_tokens(actor, found) else None,
         "token_form": TokenForm(),
         "reason_form": ReasonForm(),
@@ -112,6 +115,18 @@ def _day(at: datetime) -> date:
 def jobs_of(agent: Agent, actor: Actor) -> QuerySet[Job]:
     """Return the jobs taken to be this agent's, as far as the actor may see them."""
     return Job.objects.visible_to(actor).filter(agent=agent)
+
+
+def tokens_of(agent: Agent) -> QuerySet[AgentToken]:
+    """Return an agent's tokens, newest first, each with the key of what it replaces and of what replaces it.
+
+    Of those only what works: `old_key` and `new_key` are None where there is nothing to revoke with it.
+    """
+    works = {"revoked_at": None, "expires__gt": clock.now()}
+    old = AgentToken.objects.filter(pk=OuterRef("replaces_id"), **works)
+    new = AgentToken.objects.filter(replaces=OuterRef("pk"), **works).order_by("-created")
+    keys = {"old_key": Subquery(old.values("key")[:1]), "new_key": Subquery(new.values("key")[:1])}
+    return agent.tokens.annotate(**keys).order_by("-created")
 
 
 def _acceptance(agent: Agent) -> AupAcceptance | None:

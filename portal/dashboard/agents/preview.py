@@ -12,7 +12,7 @@ from portal.core import clock
 from portal.dashboard.agents.forms import RegisterForm, end_of_day
 from portal.dashboard.components.words import facility_zone
 from principals import selectors
-from principals.engine import tiers
+from principals import services as principal_services
 from principals.engine.hours import read_hours
 from principals.models import Agent, AgentApproval, Lab
 from principals.web import PageRequest, page
@@ -46,7 +46,7 @@ def preview_of(form: RegisterForm, lab: Lab) -> dict[str, Any]:
         "hours": agent.working_hours,
         "by_rule": selectors.rule_approves(agent),
         "waits_for_staff": AgentApproval.Kind.STAFF in selectors.approvals_needed(agent),
-        "token_days": tiers.max_token_life_days(risk.tier),
+        "token_days": principal_services.longest_life_days(agent),
     }
 
 

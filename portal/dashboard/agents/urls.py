@@ -30,6 +30,7 @@ urlpatterns = [
     path("agents/<str:name>/hand-over/<int:pk>/", handover.settle, name="agent-handover-settle"),
     path("agents/<str:name>/tokens/", actions.make_token, name="agent-make-token"),
     path("agents/<str:name>/tokens/<str:key>/revoke/", actions.revoke_token, name="agent-revoke-token"),
+    path("agents/<str:name>/tokens/<str:key>/rotate/", actions.rotate_token, name="agent-rotate-token"),
     path("agents/<str:name>/telemetry.json", telling.figure, name="agent-telling"),
     path("agents/<str:name>/telemetry/", telling.choose, name="agent-telling-choice"),
     path("kill-switch/", kill_switch.kill_switches, name="kill-switches"),
