@@ -10,6 +10,7 @@ from ninja.errors import HttpError, ValidationError
 from memory.api import router as memory_router
 from policies.api import router as policies_router
 from portal.agents import router as agents_router
+from portal.checkins import router as checkins_router
 from portal.core import disk, problems
 from portal.core.errors import DomainError
 from portal.me import router as me_router
@@ -79,6 +80,7 @@ api.add_router("/events", events_router)
 api.add_router("", me_router, tags=["principals"])
 api.add_router("", principals_router, tags=["principals"])
 api.add_router("", agents_router, tags=["principals"])
+api.add_router("", checkins_router, tags=["principals"])
 api.add_router("", security_router, tags=["security"])
 api.add_router("", telemetry_router, tags=["telemetry"])
 api.add_router("", policies_router, tags=["policies"])

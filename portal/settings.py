@@ -177,6 +177,11 @@ ACCOUNT_FORMS = {"reauthenticate": "principals.forms.PasswordAgainForm"}
 # From so many points of risk on, staff approve an agent too (principals.engine.tiers).
 STAFF_APPROVE_FROM: int = env.int("GATEHOUSE_STAFF_APPROVE_FROM", default=3)
 
+# How many sessions a person may have on one login node (0: any number); more are advised against, or refused.
+SESSIONS_PER_NODE: int = env.int("GATEHOUSE_SESSIONS_PER_NODE", default=3)
+SESSIONS_LIMIT: str = env.str("GATEHOUSE_SESSIONS_LIMIT", default="advise")  # or "refuse"
+SESSION_SILENT_S: int = env.int("GATEHOUSE_SESSION_SILENT_S", default=900)  # without a beat for so long it has ended
+
 # --- time and words --------------------------------------------------------------------------------------
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -249,6 +254,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
     "remind-of-aup": {"task": "policies.tasks.remind_of_aup", "schedule": crontab(minute="37")},
     "hold-lapsed-aup": {"task": "policies.tasks.hold_lapsed_aup", "schedule": 300.0},
+    "remind-of-renewals": {"task": "principals.tasks.remind_of_renewals", "schedule": crontab(minute="7")},
+    "end-silent-check-ins": {"task": "principals.tasks.end_silent_check_ins", "schedule": 60.0},
     "deliver-notices": {"task": "principals.tasks.deliver_notices", "schedule": 10.0},
     "tell-of-ending-tokens": {"task": "principals.tasks.tell_of_ending_tokens", "schedule": crontab(minute="31")},
     "tell-of-late-appeals": {"task": "principals.tasks.tell_of_late_appeals", "schedule": crontab(minute="33")},

@@ -183,6 +183,7 @@ RULES: Rules = {
     "agent.revoke_token": _agent_manager_or_staff,
     "agent.suspend": _agent_manager_or_staff,
     "agent.resume": _agent_manager_or_staff,
+    "agent.hand_over": lambda actor, agent: _staff(actor, agent) or _answers_for(actor, agent),
     "agent.retire": _agent_manager_or_staff,
     "hold.place": lambda actor, subject: _staff(actor, subject) or _infosec(actor, subject),
     "kill_switch.look": _looks_everywhere,
@@ -195,6 +196,13 @@ RULES: Rules = {
 }
 _book = Rulebook(RULES)
 can, require = _book.can, _book.require
+
+
+def person_of(actor: Actor) -> User:
+    """Return the person who acts. Errors: `NotAllowed` for an agent, a service or the system."""
+    if actor.user is None or not actor.is_person:
+        raise NotAllowed("Only a person does this.", code="not_a_person")
+    return actor.user
 
 
 # --- explicit grants -------------------------------------------------------------------------------------

@@ -181,6 +181,58 @@ class Link(Schema):
     name: str
 
 
+class BeginningIn(Schema):
+    """A session that begins. `cluster` and `login` may be left out where there is only one; `directory` is a label."""
+
+    harness: Annotated[str, Field(max_length=32)]
+    host: Name
+    pid: Annotated[int, Field(ge=1, le=4_194_304)]
+    cluster: Annotated[str, Field(max_length=40, pattern=r"^[A-Za-z0-9_-]*$")] = ""
+    login: Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9._-]*$")] = ""
+    harness_version: Annotated[str, Field(max_length=40)] = ""
+    model: Annotated[str, Field(max_length=80)] = ""
+    directory: Annotated[str, Field(max_length=80, pattern=r"^[^/\\]*$")] = ""
+    job_id: Annotated[int, Field(ge=1, le=2**62)] | None = None
+
+
+class OnNodeOut(Schema):
+    """Open sessions of the person on that node, checked in and seen by a collector, and the site's limit (0: none)."""
+
+    declared: int
+    seen: int
+    limit: int
+    more_are: Literal["advised against", "refused"]
+
+
+class SessionOut(Schema):
+    """A session that was checked in. `seen`: whether a collector saw it too."""
+
+    id: str
+    host: str
+    pid: int
+    model: str
+    directory: str
+    started: datetime
+    last_beat: datetime
+    ended: datetime | None
+    how_ended: str
+    seen: bool
+
+
+class CheckedInOut(SessionOut):
+    """A session that has just begun, with what is to be done to keep it open and what is said of its node."""
+
+    beat_within_s: int
+    warnings: list[str]
+    on_node: OnNodeOut
+
+
+class SessionList(Schema):
+    """The open sessions of the agent."""
+
+    items: list[SessionOut]
+
+
 class Me(Schema):
     """Who the agent is, for whom it acts, what it may do and what it still lacks."""
 

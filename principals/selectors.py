@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -20,6 +22,8 @@ from principals.models import (
     Place,
     User,
 )
+
+REMIND_AT: Final = (30, 7, 1)  # days before the end of a registration
 
 
 def places_of(agent: Agent) -> tuple[Place, ...]:
@@ -168,6 +172,33 @@ def rule_holds(lab: Lab) -> bool:
     """Say whether a lab's rule for agents of low risk is on, and whoever switched it on is its PI still."""
     by = lab.low_risk_rule_by
     return by is not None and by.is_active and by.memberships.filter(lab=lab, role=LabMembership.Role.PI).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class DueReminder:
+    """A registration whose end is to be announced: so many days before it, at most."""
+
+    agent: Agent
+    days: int
+
+
+def reminders_due(now: datetime) -> list[DueReminder]:
+    """Return the active agents whose end is near enough for a step (30, 7, 1 days) not announced yet: two queries.
+
+    Only the last step that is due counts: who was switched off for a month gets one word, not three.
+    """
+    soon = Agent.objects.filter(status=Agent.Status.ACTIVE, expires__gt=now, expires__lte=now + timedelta(REMIND_AT[0]))
+    due = []
+    for agent in soon.order_by("expires", "pk").prefetch_related("reminders"):
+        days = min(step for step in REMIND_AT if agent.expires <= now + timedelta(step))
+        if not any(each.expires == agent.expires and each.days <= days for each in agent.reminders.all()):
+            due.append(DueReminder(agent, days))
+    return due
+
+
+def owner_left(agent: Agent) -> bool:
+    """Say whether who answers for an agent cannot any more: switched off, or no longer of its lab."""
+    return not agent.owner.is_active or not agent.owner.memberships.filter(lab=agent.lab_id).exists()
 
 
 def accounts_of(owner: User, lab: Lab) -> dict[str, set[str]]:

@@ -1,8 +1,25 @@
-"""Celery edge of `principals`: notices, and logins of devices that ended."""
+"""Celery edge of `principals`: notices, reminders, and what ends by itself."""
 
 from celery import shared_task
 
+from portal.core import leases
+from principals import services as principal_services
 from principals.services import devices, notices, postman, rights, telling
+
+REMINDER = "renewal-reminder"
+
+
+@shared_task
+def remind_of_renewals() -> int:
+    """Announce the registrations that end soon, unless another process does."""
+    with leases.held(REMINDER, seconds=300) as ours:
+        return principal_services.remind_of_renewals() if ours else 0
+
+
+@shared_task
+def end_silent_check_ins() -> int:
+    """End the sessions whose harness fell silent."""
+    return principal_services.end_silent()
 
 
 @shared_task

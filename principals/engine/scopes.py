@@ -27,6 +27,7 @@ SCOPES = {
         Scope("jobs:read", "read its owner’s jobs", _AGENT, default=True),
         Scope("jobs:declare", "say by receipts which jobs are its own", _AGENT, default=True),
         Scope("events:read", "wait for its owner’s job events", _AGENT, default=True),
+        Scope("sessions:write", "check in its sessions", _AGENT, default=True),
         Scope("trials:request", "ask for trials", _AGENT, default=True),
         Scope("lessons:read", "look up lessons it may see", _AGENT, default=True),
         Scope("lessons:write", "record lessons in its project", _AGENT),

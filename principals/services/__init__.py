@@ -11,6 +11,19 @@ from principals.services.agents import (
     suspend_agent,
 )
 from principals.services.associations import AssociationChanges, ToldAssociation, refresh_associations
+from principals.services.checkins import (
+    Beginning,
+    CheckedIn,
+    OnNode,
+    beat,
+    check_in,
+    check_out,
+    end_silent,
+    live_of,
+    on_nodes,
+    session_limit,
+)
+from principals.services.claims import claim_session, earlier_than, undo_claim, unregistered_of
 from principals.services.delegation import start_sub_agent
 from principals.services.devices import (
     agent_asked_for,
@@ -30,6 +43,7 @@ from principals.services.directory import (
     set_low_risk_rule,
     set_person_active,
 )
+from principals.services.handovers import agree_handover, ask_handover, close_handover
 from principals.services.holds import lift_hold, lift_holds, place_hold
 from principals.services.identities import (
     forget_identities,
@@ -39,10 +53,12 @@ from principals.services.identities import (
     remove_second_factor,
     settle_roles,
 )
+from principals.services.lab_import import ImportedLine, import_labs
 from principals.services.logins import LOGIN_LIFE
 from principals.services.munge import login_by_munge, make_nonce
 from principals.services.notices import notify
 from principals.services.pairing import settle as settle_sessions
+from principals.services.renewals import RolledOver, remind_of_renewals, roll_over_lab
 from principals.services.rights import answer_appeal, file_hold_appeal, file_label_appeal, open_data
 from principals.services.rotation import rotate_agent_token
 from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
@@ -62,20 +78,34 @@ __all__ = [
     "LOGIN_LIFE",
     "UNREGISTERED",
     "AssociationChanges",
+    "Beginning",
+    "CheckedIn",
     "DeclaredSession",
     "Directory",
+    "ImportedLine",
     "IssuedToken",
+    "OnNode",
     "RecordedSession",
+    "RolledOver",
     "ToldAssociation",
     "add_lab_member",
     "add_person",
     "agent_asked_for",
+    "agree_handover",
     "answer_appeal",
     "approve_agent",
     "approve_device_login",
+    "ask_handover",
+    "beat",
     "begin_device_login",
+    "check_in",
+    "check_out",
+    "claim_session",
+    "close_handover",
     "create_service_account",
+    "earlier_than",
     "end_own_token",
+    "end_silent",
     "ensure_cluster",
     "ensure_lab",
     "expiry_problem",
@@ -84,15 +114,18 @@ __all__ = [
     "find_device_login",
     "finish_device_login",
     "forget_identities",
+    "import_labs",
     "issue_agent_token",
     "issue_service_token",
     "lift_hold",
     "lift_holds",
+    "live_of",
     "login_by_munge",
     "longest_life_days",
     "make_nonce",
     "name_problem",
     "notify",
+    "on_nodes",
     "open_data",
     "person_behind",
     "person_named",
@@ -102,6 +135,7 @@ __all__ = [
     "refresh_associations",
     "refuse_device_login",
     "register_agent",
+    "remind_of_renewals",
     "remove_second_factor",
     "renew_agent",
     "require_cluster_name",
@@ -109,7 +143,9 @@ __all__ = [
     "retire_agent",
     "revoke_agent_token",
     "revoke_service_token",
+    "roll_over_lab",
     "rotate_agent_token",
+    "session_limit",
     "set_low_risk_rule",
     "set_person_active",
     "settle_roles",
@@ -117,4 +153,6 @@ __all__ = [
     "start_sub_agent",
     "subscribers",
     "suspend_agent",
+    "undo_claim",
+    "unregistered_of",
 ]

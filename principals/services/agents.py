@@ -21,6 +21,7 @@ from principals.services.sessions import adopt_sessions
 from principals.services.telling import tell_of_waiting
 
 LONGEST_REGISTRATION = timedelta(days=366)
+RENEWED_FOR = timedelta(days=180)
 VERSION_LENGTH = 40
 AUP_REQUIRED = "aup_required"
 AGENT_SUSPENDED = "agent_suspended"
@@ -59,7 +60,7 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
         try:
             with transaction.atomic():
                 agent = Agent.objects.create(
-                    lab=lab, owner=owner, requested_by=owner if actor.agent else _person(actor),
+                    lab=lab, owner=owner, requested_by=owner if actor.agent else permissions.person_of(actor),
                     name=registration.name, harness=registration.harness, purpose=registration.purpose,
                     expires=registration.expires, autonomy=registration.autonomy, hosts=registration.hosts,
                     partitions=registration.partitions, harness_version=registration.harness_version,
@@ -97,12 +98,6 @@ def _approve_by_rule(agent: Agent) -> None:
     after = {"approval": AgentApproval.Kind.LAB, "by_rule_of": by.username, "score": selectors.risk_of(agent).score}
     _record(SYSTEM_ACTOR, agent, "agent.approve", after=after, reason="the lab’s rule for agents of low risk")
     _move(SYSTEM_ACTOR, agent, new=Agent.Status.ACTIVE, verb="agent.activate", reason="every approval is given")
-
-
-def _person(actor: Actor) -> User:
-    if actor.user is None or not actor.is_person:
-        raise NotAllowed("Only a person does this.", code="not_a_person")
-    return actor.user
 
 
 def name_problem(name: str) -> str:
@@ -185,7 +180,9 @@ def approve_agent(*, actor: Actor, agent: Agent) -> Agent:
         # The row is the lock: of two approvals at once, the second sees the first and activates the agent.
         Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
         for kind in kinds:
-            _, new = AgentApproval.objects.get_or_create(agent=agent, kind=kind, defaults={"by": _person(actor)})
+            _, new = AgentApproval.objects.get_or_create(
+                agent=agent, kind=kind, defaults={"by": permissions.person_of(actor)}
+            )
             if new:
                 _record(actor, agent, "agent.approve", after={"approval": kind})
         if not selectors.approvals_missing(agent):
@@ -231,8 +228,9 @@ def retire_agent(*, actor: Actor, agent: Agent, reason: str) -> Agent:
     return agent
 
 
-def renew_agent(*, actor: Actor, agent: Agent, expires: datetime) -> Agent:
-    """Extend an agent's registration, at most a year from now."""
+def renew_agent(*, actor: Actor, agent: Agent, expires: datetime | None = None) -> Agent:
+    """Extend an agent's registration, at most a year from now; by half a year where no end is named."""
+    expires = expires or clock.now() + RENEWED_FOR
     permissions.require(actor, "agent.renew", agent)
     if agent.status == Agent.Status.RETIRED:
         raise Conflict(f"{agent.name} is retired: register a new one instead.", code="agent_retired")

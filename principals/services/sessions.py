@@ -11,7 +11,15 @@ from django.db.models import Q
 from portal.core import clock
 from portal.core.rows import create_rows
 from principals import events
-from principals.models import Agent, AgentSession, Cluster, ClusterUser, LabMembership, SessionDeclaration
+from principals.models import (
+    Agent,
+    AgentSession,
+    ClaimedSession,
+    Cluster,
+    ClusterUser,
+    LabMembership,
+    SessionDeclaration,
+)
 from principals.services import pairing
 from principals.services.directory import Directory
 from principals.services.pairing import Span
@@ -120,8 +128,10 @@ def _may_be_adopted(row: AgentSession, agent: Agent) -> bool:
     """
     if row.ended is not None or _may_be_for_another_lab(row, agent):
         return False
+    if ClaimedSession.objects.filter(session=row.pk).exclude(claim__undone=None).exists():  # its person said: not its
+        return False
     rivals = Agent.objects.filter(owner=agent.owner_id, harness=agent.harness, status=Agent.Status.RETIRED)
-    return not any(_may_work_there(other, row) for other in rivals.filter(status_changed__gte=row.received))
+    return not any(may_work_there(other, row) for other in rivals.filter(status_changed__gte=row.received))
 
 
 def _may_be_for_another_lab(row: AgentSession, agent: Agent) -> bool:
@@ -313,7 +323,8 @@ def _changes(row: AgentSession, declared: DeclaredSession, agent: Agent | None) 
     return changes
 
 
-def _may_work_there(agent: Agent, session: DeclaredSession | AgentSession) -> bool:
+def may_work_there(agent: Agent, session: DeclaredSession | AgentSession) -> bool:
+    """Say whether an agent may have a session where one is: on its login nodes; in jobs, behind gateways anywhere."""
     return not agent.hosts or session.place in _ON_NO_LOGIN_NODE or session.host in agent.hosts
 
 
@@ -329,7 +340,7 @@ def _find_agent(
     candidates = Agent.objects.filter(
         ~Q(status=Agent.Status.RETIRED), owner__cluster_users=cluster_user_id, harness=declared.harness
     )
-    fitting = [agent for agent in candidates if _may_work_there(agent, declared) and name in ("", agent.name)]
+    fitting = [agent for agent in candidates if may_work_there(agent, declared) and name in ("", agent.name)]
     if name and not fitting:
         return None, "agent_key_differs"
     if len(fitting) == 1:

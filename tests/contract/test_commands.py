@@ -19,6 +19,7 @@ TESTED_BY = {
     "publish_aup": "principals/test_directory_commands.py",
     "import_gateway_log": "telemetry/test_import_gateway_log.py",
     "import_gpu_utilisation": "telemetry/test_import_gpu_use.py",
+    "import_labs": "principals/test_import_labs.py",
     "ingest_jobs": "telemetry/test_ingest_jobs.py",
     "report": "reports/test_contents.py",
     "run": "run/test_run.py",

@@ -93,6 +93,11 @@ PAGES: list[Row] = [
     reason_first("/agents/{agent}/resume/"),
     reason_first("/agents/{agent}/retire/"),
     reason_first("/agents/{agent}/renew/"),
+    # No agent is named; tests/dashboard/test_claim_pages.py names one.
+    Row("POST", "/sessions/{unregistered_session}/claim/", 404, {"nobody": 302, "auditor": 403}),
+    for_the_lab("POST", "/agents/{agent}/claims/{claim}/undo/", 404, staff=404),
+    for_the_lab("POST", "/agents/{agent}/hand-over/", 422, staff=422, infosec=403),
+    for_the_lab("POST", "/agents/{agent}/hand-over/{handover}/", 404, staff=404),
     Row("GET", "/kill-switch/", 403, {"nobody": 302, "staff": 200, "infosec": 200, "auditor": 200}),
     Row("POST", "/kill-switch/", 403, {"nobody": 302, "staff": 422, "infosec": 422}),
     Row("GET", "/kill-switch/{switch}/", 403, {"nobody": 302, "staff": 200, "infosec": 200, "auditor": 200}),
@@ -119,6 +124,13 @@ PAGES: list[Row] = [
     ),
     signed_in("GET", "/my-lab/"),
     Row("GET", "/my-lab/{lab}/costs.json", 404, {"nobody": 302, "colleague": 403}),
+    Row("GET", "/my-lab/{lab}/roll-over/", 404, {"nobody": 302, "pi": 200, "manager": 200, "colleague": 403}),
+    Row(
+        "POST",
+        "/my-lab/{lab}/roll-over/",
+        404,
+        {"nobody": 302, "pi": 422, "manager": 422, "colleague": 403, "auditor": 403},
+    ),
     Row("GET", "/my-lab/{lab}/pass.html", 404, {"nobody": 302, "pi": 200, "manager": 200, "colleague": 200}),
     Row(
         "POST", "/my-lab/{lab}/rule/", 404, {"nobody": 302, "pi": 302, "manager": 403, "colleague": 403, "auditor": 403}
@@ -213,6 +225,19 @@ PAGES: list[Row] = [
 OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/openapi.json", 200),
     Row("GET", "/api/v1/me", 200, {"none": 401, "service": 403}),
+    # An agent of the outsider's lab has a login name too; tests/portal/test_check_in.py has the rest.
+    Row(
+        "POST",
+        "/api/v1/sessions",
+        201,
+        {"none": 401, "service": 403},
+        {"harness": "claude-code", "host": "login01", "pid": 7},
+    ),
+    Row("GET", "/api/v1/sessions", 200, {"none": 401, "service": 403}),
+    *(
+        Row("POST", f"/api/v1/sessions/{{check_in}}/{verb}", 404, {"none": 401, "service": 403, "agent": 200})
+        for verb in ("heartbeat", "end")
+    ),
     # Off: tests/principals/test_login_by_munge.py switches it on. How a token is got asks for none.
     Row("GET", "/api/v1/login/munge", 409),
     Row("POST", "/api/v1/login/munge", 409, {}, {"credential": "MUNGE:x:"}),

@@ -10,7 +10,7 @@ from portal.reports import contents
 from portal.reports.models import Report, digest_of
 from portal.webhooks.models import Delivery
 from principals.actors import SYSTEM_ACTOR
-from principals.models import Appeal, Hold, KillSwitch
+from principals.models import AgentSession, Appeal, Hold, KillSwitch, SessionCheckIn
 from telemetry.models import IngestBatch, Job
 from telemetry.selectors import Period, Scope
 from tests import factories
@@ -60,6 +60,13 @@ def _dead_letter(cast: Cast) -> str:
     return Delivery.objects.get_or_create(webhook=make_webhook(cast.pi), kind="resync", state="dead")[0].public_id
 
 
+def _check_in(cast: Cast) -> str:
+    login = factories.make_cluster_user(cast.cluster, cast.colleague)
+    told = {"cluster_user": login, "host": "login01", "started": clock.now()}
+    session = AgentSession.objects.create(cluster=cast.cluster, harness="claude-code", agent=cast.agent, **told)
+    return SessionCheckIn.objects.create(agent=cast.agent, session=session, pid=7, **told).public_id
+
+
 def _asked_by_infosec(cast: Cast) -> int:
     return KillSwitch.objects.create(
         target_kind="all", target_label="Every agent", reason="A test.", until=clock.now() + timedelta(hours=1),
@@ -87,6 +94,10 @@ WORLD: dict[str, Callable[[Cast], object]] = {
     "appeal": _appeal,
     "slug": lambda cast: "lines",
     "key": lambda cast: "NoSuchKey123",
+    "handover": lambda cast: 999_999,
+    "claim": lambda cast: 999_999,
+    "check_in": _check_in,
+    "unregistered_session": lambda cast: 999_999,
     "cluster": lambda cast: cast.cluster.name,
     "batch": _foreign_batch,
     "job_pk": _pk_of_that_job,

@@ -17,11 +17,11 @@ from principals import services as principal_services
 from principals.engine import hours
 from principals.engine.harnesses import known_harnesses
 from principals.models import Agent, Association, Lab, User
-from principals.services.agents import VERSION_LENGTH, Registration
+from principals.services.agents import RENEWED_FOR, VERSION_LENGTH, Registration
 from security.services.cleaning import clean_text
 
 _NAMES = re.compile(r"[\s,]+")
-DEFAULT_LIFE = timedelta(days=180)
+DEFAULT_LIFE = RENEWED_FOR
 
 
 def end_of_day(day: date) -> datetime:
@@ -101,6 +101,8 @@ class RegisterForm(forms.Form):
         label="From", required=False, widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
     )
     end = forms.TimeField(label="To", required=False, widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"))
+    session = forms.CharField(required=False, max_length=20, widget=forms.HiddenInput)  # that it is to claim
+    earlier = forms.BooleanField(required=False)
     aup_version = forms.CharField(widget=forms.HiddenInput)
     accept = forms.BooleanField(error_messages={"required": "Accept it for this agent, or leave it unregistered."})
 
@@ -240,3 +242,19 @@ class RenewForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["expires"].initial = (clock.now() + DEFAULT_LIFE).astimezone(facility_zone()).date()
+
+
+class HandoverForm(forms.Form):
+    """Who is to answer for an agent."""
+
+    taker = forms.ModelChoiceField(
+        User.objects.none(),
+        label="Who answers for it from now on",
+        help_text="It passes once both sides agree; its tokens are revoked then.",
+        to_field_name="username",
+    )
+
+    def __init__(self, *args: Any, agent: Agent, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        others = agent.lab.members.filter(is_active=True).exclude(pk=agent.owner_id)
+        self.fields["taker"].queryset = others.order_by("username")  # type: ignore[attr-defined]

@@ -23,15 +23,17 @@ from portal.core.errors import DomainError
 from portal.dashboard import figures, formats, once
 from portal.dashboard.activity import lab_activity, studies_of
 from portal.dashboard.agents.actions import find_agent, show_no_more, show_token
-from portal.dashboard.agents.forms import RegisterForm
+from portal.dashboard.agents.claims import own_strangers, prefilled, to_register
+from portal.dashboard.agents.forms import DEFAULT_LIFE, RegisterForm
 from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
 from portal.dashboard.agents.preview import preview_of
+from portal.dashboard.components.words import facility_zone
 from portal.dashboard.formats import date_range, day, money
 from portal.dashboard.gpu_use import gpu_panel
 from principals import permissions, selectors
 from principals import services as principal_services
 from principals.actors import Actor
-from principals.models import Agent, AgentSession, Hold, Lab, LabMembership
+from principals.models import Agent, AgentHandover, AgentSession, Hold, Lab, LabMembership
 from principals.web import PageRequest, add_refusal, page
 from telemetry.figures import Readings
 
@@ -67,7 +69,10 @@ def my_lab(request: PageRequest) -> HttpResponseBase:
     lab = _chosen_lab(request)
     if lab is None:
         return render(request, "my_lab/none.html", {"studies": studies_of(request.actor)})
-    form = RegisterForm(lab=lab, aup=policy_services.current_aup(), initial={"owner": request.user.username})
+    initial: dict[str, Any] = {"owner": request.user.username}
+    if session := to_register(request.actor, request.GET.get("session")):
+        initial |= prefilled(session, lab)
+    form = RegisterForm(lab=lab, aup=policy_services.current_aup(), initial=initial)
     return _show(request, lab, form)
 
 
@@ -105,12 +110,16 @@ def set_rule(request: PageRequest, lab: str) -> HttpResponseBase:
 
 
 def _register(actor: Actor, lab: Lab, form: RegisterForm) -> Agent:
+    session = to_register(actor, form.cleaned_data["session"])
     with transaction.atomic():
         agent = principal_services.register_agent(
             actor=actor, lab=lab, owner=form.cleaned_data["owner"], registration=form.registration()
         )
         version = form.cleaned_data["aup_version"]
         policy_services.accept_aup(actor=actor, agent=agent, version=version, how=How.REGISTRATION)
+        if session:
+            earlier = form.cleaned_data["earlier"]
+            principal_services.claim_session(actor=actor, session=session, agent=agent, with_earlier=earlier)
     return agent
 
 
@@ -121,13 +130,18 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
     looks = permissions.can(actor, "lab.look_at_jobs", lab)
     found = lab_figures(actor, lab) if looks else None
     manages = permissions.can(actor, "lab.manage", lab)
+    session = to_register(actor, str(form["session"].value() or ""))
     context = {
+        "claimed": session,
+        "claimed_earlier": principal_services.earlier_than(session).count() if session else 0,
+        "own_strangers": own_strangers(actor),
         "lab": lab,
         "labs": _labs(actor),
         "role": LabMembership.objects.filter(lab=lab, user=actor.user).values_list("role", flat=True).first(),
         "people": lab.memberships.count(),
         "accounts": sorted(set(lab.accounts.values_list("name", flat=True))),
-        "todo": todo(lab) if manages else [],
+        "todo": [*offered(actor, lab), *(todo(lab) if manages else own_endings(actor, lab))],
+        "renew_until": (clock.now() + DEFAULT_LIFE).astimezone(facility_zone()).date(),
         "lessons": lessons_to_approve(actor).filter(lab=lab) if manages else [],
         "manages": manages,
         "figures": found,
@@ -194,8 +208,11 @@ def todo(lab: Lab) -> list[dict[str, Any]]:
     lapsing = set(
         policy_selectors.agents_without(policy_services.current_aup()).filter(lab=lab).values_list("pk", flat=True)
     )
+    here = set(lab.memberships.filter(user__is_active=True).values_list("user_id", flat=True))
     for agent in agents:
-        if agent.status == Agent.Status.REQUESTED and "lab" in selectors.approvals_missing(agent):
+        if agent.owner_id not in here:
+            waiting.append({"kind": "left", "agent": agent})
+        elif agent.status == Agent.Status.REQUESTED and "lab" in selectors.approvals_missing(agent):
             waiting.append({"kind": "approve", "agent": agent})
         elif any(hold.kind == Hold.Kind.AUP for hold in holds[agent.pk]):
             waiting.append({"kind": "aup", "agent": agent})
@@ -208,6 +225,20 @@ def todo(lab: Lab) -> list[dict[str, Any]]:
     return waiting
 
 
+def offered(actor: Actor, lab: Lab) -> list[dict[str, Any]]:
+    """Return the agents of a lab that somebody asks this person to answer for."""
+    asked = AgentHandover.objects.filter(
+        taker=actor.user, agent__lab=lab, state=AgentHandover.State.OPEN, taker_agreed=False
+    ).select_related("agent", "giver")
+    return [{"kind": "take", "agent": each.agent, "handover": each} for each in asked]
+
+
+def own_endings(actor: Actor, lab: Lab) -> list[dict[str, Any]]:
+    """Return a member's own agents whose registration ends soon: who answers for one renews it."""
+    soon = lab.agents.active().filter(owner=actor.user, expires__lt=clock.now() + ENDS_WITHIN)
+    return [{"kind": "ends", "agent": agent} for agent in soon]
+
+
 def unregistered_sessions(actor: Actor, lab: Lab) -> QuerySet[AgentSession]:
     """Return open sessions of harnesses under the lab's people that belong to no registered agent."""
     return (
@@ -216,6 +247,7 @@ def unregistered_sessions(actor: Actor, lab: Lab) -> QuerySet[AgentSession]:
             kind=AgentSession.Kind.AGENT, agent=None, ended=None,
             cluster_user__user__memberships__lab=lab,
         )
+        .exclude(cluster_user__user=actor.user)  # they claim these themselves, on the same page
         .select_related("cluster_user")
         .order_by("-started")[:5]
     )  # fmt: skip

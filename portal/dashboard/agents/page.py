@@ -1,5 +1,6 @@
 """One agent: its pass, what holds it, its sessions, jobs, tokens, findings and audit."""
 
+from datetime import date, datetime
 from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
@@ -14,9 +15,13 @@ from portal.core import clock
 from portal.core.models import AuditEvent
 from portal.dashboard.activity import agent_activity
 from portal.dashboard.agents.actions import find_agent
+from portal.dashboard.agents.claims import claims_of
 from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm, staff_words
+from portal.dashboard.agents.handover import handover_panel
+from portal.dashboard.agents.live import live_panel
 from portal.dashboard.agents.registry import state_of
 from portal.dashboard.audit import reads
+from portal.dashboard.components.words import facility_zone
 from portal.dashboard.formats import counted
 from portal.dashboard.jobs.cells import RELATED, rows_of
 from portal.dashboard.telling import telling_panel
@@ -26,13 +31,23 @@ from principals.actors import Actor
 from principals.engine import checking_in, tiers
 from principals.engine.harnesses import harness_name
 from principals.models import Agent, AgentSession, AgentToken
+from principals.services.agents import RENEWED_FOR
 from principals.web import PageRequest, page
 from telemetry.models import Job
 from telemetry.selectors import JobFilter, newest_first
 
 ROWS = 6
 AUDIT_ROWS = 10
-VERBS = ("approve_for_lab", "approve_for_facility", "issue_token", "revoke_token", "suspend", "resume", "retire")
+VERBS = (
+    "approve_for_lab",
+    "approve_for_facility",
+    "issue_token",
+    "renew",
+    "revoke_token",
+    "suspend",
+    "resume",
+    "retire",
+)
 TIER_FOOT = {
     tiers.Tier.STANDARD: "Standard is below 3 points.",
     tiers.Tier.ELEVATED: "Elevated is 3 to 5 points.",
@@ -84,11 +99,19 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "token_form": TokenForm(),
         "reason_form": ReasonForm(),
         "renew_form": RenewForm(),
+        "renew_until": _day(clock.now() + RENEWED_FOR),
+        "claims": claims_of(actor, found),
+        "live": live_panel(found),
+        "handover": handover_panel(actor, found),
         "audit_entries": [audit_entry(event) for event in events[:AUDIT_ROWS]],
         "audit_count": events.count(),
         "now": clock.now(),
     }
     return render(request, "agents/agent.html", context)
+
+
+def _day(at: datetime) -> date:
+    return at.astimezone(facility_zone()).date()
 
 
 def jobs_of(agent: Agent, actor: Actor) -> QuerySet[Job]:

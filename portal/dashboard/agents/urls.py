@@ -2,7 +2,18 @@
 
 from django.urls import path
 
-from portal.dashboard.agents import actions, kill_switch, my_lab, page, preview, registry, telling
+from portal.dashboard.agents import (
+    actions,
+    claims,
+    handover,
+    kill_switch,
+    my_lab,
+    page,
+    preview,
+    registry,
+    roll_over,
+    telling,
+)
 
 urlpatterns = [
     path("agents/", registry.agents, name="agents"),
@@ -13,6 +24,10 @@ urlpatterns = [
     path("agents/<str:name>/resume/", actions.resume, name="agent-resume"),
     path("agents/<str:name>/retire/", actions.retire, name="agent-retire"),
     path("agents/<str:name>/renew/", actions.renew, name="agent-renew"),
+    path("sessions/<int:pk>/claim/", claims.claim, name="session-claim"),
+    path("agents/<str:name>/claims/<int:pk>/undo/", claims.undo, name="agent-claim-undo"),
+    path("agents/<str:name>/hand-over/", handover.ask, name="agent-handover"),
+    path("agents/<str:name>/hand-over/<int:pk>/", handover.settle, name="agent-handover-settle"),
     path("agents/<str:name>/tokens/", actions.make_token, name="agent-make-token"),
     path("agents/<str:name>/tokens/<str:key>/revoke/", actions.revoke_token, name="agent-revoke-token"),
     path("agents/<str:name>/tokens/<str:key>/rotate/", actions.rotate_token, name="agent-rotate-token"),
@@ -27,5 +42,6 @@ urlpatterns = [
     path("my-lab/<str:lab>/costs.json", my_lab.costs, name="my-lab-costs"),
     path("my-lab/<str:lab>/pass.html", preview.show_preview, name="my-lab-pass"),
     path("my-lab/<str:lab>/rule/", my_lab.set_rule, name="my-lab-rule"),
+    path("my-lab/<str:lab>/roll-over/", roll_over.roll_over, name="my-lab-roll-over"),
     path("my-lab/<str:lab>/register/", my_lab.register, name="my-lab-register"),
 ]

@@ -1,0 +1,38 @@
+"""The sessions that an agent's harness checked in and that go on, beside what a collector saw on their nodes."""
+
+from typing import Any
+
+from django.conf import settings
+
+from portal.dashboard.formats import counted, duration
+from principals import services as principal_services
+from principals.models import Agent
+
+MOST = 20
+
+
+def live_panel(agent: Agent) -> dict[str, Any] | None:
+    """Return an agent's open check-ins with the standing of each node; None where there is none."""
+    rows = list(principal_services.live_of(agent)[:MOST])
+    if not rows:
+        return None
+    limit = principal_services.session_limit()
+    nodes = []
+    clusters = {row.cluster_user.cluster for row in rows}
+    for cluster in sorted(clusters, key=lambda cluster: cluster.name):
+        on_login = {row.host for row in rows if row.cluster_user.cluster == cluster and row.raw_job_id is None}
+        found = principal_services.on_nodes(agent.owner, cluster, sorted(on_login))
+        for host, there in found.items():
+            said = counted(there.declared, "session")
+            title = f"{host}: {agent.owner.username} has {said} checked in, {there.seen} seen by the collector"
+            over = 0 < limit.number < max(there.declared, there.seen)
+            nodes.append({"title": title, "words": _limit_words(limit.number, binds=limit.binds), "over": over})
+    silent = f"without a word for {duration(settings.SESSION_SILENT_S)} it has ended"
+    return {"rows": rows, "nodes": nodes, "silent": silent}
+
+
+def _limit_words(number: int, *, binds: bool) -> str:
+    if number <= 0:
+        return "The site sets no limit."
+    more = "more are refused" if binds else "more are advised against"
+    return f"The site’s limit for a person on a login node is {number}: {more}."
