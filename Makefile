@@ -12,7 +12,7 @@ BASE_PYTHON = $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	&& { echo $$p; break; }; done)
 PYTEST := $(PY) -m pytest -q
 
-.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility bench-collector bench-events bench-polling demo-collector clean
+.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility bench-collector bench-events bench-polling bench-scheduler demo-collector clean
 
 run: $(STAMP)
 	@exec $(PY) manage.py run
@@ -84,6 +84,10 @@ bench-events: $(DEV_STAMP)
 # A loop of squeue, `gatehouse wait`, and the loop with the portal's squeue, on a real Slurm. As root.
 bench-polling: $(DEV_STAMP)
 	@$(PY) -m tests.bench.polling $(if $(JOBS),--jobs $(JOBS))
+
+# What the reader asks a real Slurm while one socket listens, and while five thousand do. As root.
+bench-scheduler: $(DEV_STAMP)
+	@$(PY) -m tests.bench.scheduler $(if $(SUBSCRIBERS),--subscribers $(SUBSCRIBERS)) $(if $(SECONDS),--seconds $(SECONDS))
 
 # Two hours of an agent's and a person's work with real processes, through a collector and a portal, in two minutes.
 demo-collector: $(STAMP)
