@@ -39,6 +39,13 @@ class Tally:
         """Return a row a group, in the order of the keys. Errors: `ValueError` where nothing was ever added."""
         return pl.concat(self.groups()).sort(self._keys)
 
+    def cut(self, taken: pl.Expr) -> pl.DataFrame:
+        """Return a row a group, of those groups alone for whose keys `taken` holds, and forget them."""
+        groups = pl.concat(self.groups())
+        self._frames = [groups.filter(~taken)]
+        self._rows, self._settled = 0, len(self._frames[0])
+        return groups.filter(taken)
+
     def groups(self) -> Iterator[pl.DataFrame]:
         """Yield a row a group in any order: `PARTS` frames by `split`, or one without it."""
         for part in range(PARTS if self._split else 1):

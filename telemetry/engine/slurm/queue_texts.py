@@ -24,6 +24,9 @@ _LINE_END: Final = "\x1e"
 ASKED: Final = (*KEYS, "stdout", "stderr")  # what is not printed again comes last
 _AT: Final = {key: at for at, key in enumerate(ASKED)}
 _TIMES: Final = tuple(_AT[field.key] for field in FIELDS if field.kind is Kind.TIME)
+_CHANGEABLE: Final = tuple(
+    _AT[key] for key in ("jobarrayid", "name", "account", "partition", "qos", "timelimit", "numcpus")
+)
 _CANNOT_READ: Final = "\N{REPLACEMENT CHARACTER}"
 _SLACK_S: Final = 2  # between the clock of this host and the controller's, and within one call
 _STANDING: Final = frozenset({"PENDING", "SUSPENDED", "COMPLETING"}) | ENDED_STATES  # time does not go on in them
@@ -69,6 +72,11 @@ def queue_of(texts: Texts) -> Queue:
         if state not in ENDED_STATES:
             queue[number] = standing
     return queue
+
+
+def facts_of(texts: Texts) -> dict[int, int]:
+    """Return of every job, by raw id, a digest of what can be changed of it while its state stays; for this process."""
+    return {int(row[_AT["jobid"]]): hash(tuple(row[at] for at in _CHANGEABLE)) for row in texts.rows}
 
 
 def notes_of(texts: Texts) -> Notes:

@@ -10,6 +10,7 @@ from django.db import transaction
 from portal.core import clock
 from principals.actors import Actor
 from principals.models import Cluster
+from telemetry.engine.slurm import queue_texts
 from telemetry.engine.slurm.queue import Queue, Standing, find_changed, find_unsettled
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected
 from telemetry.engine.slurm.source import SlurmSource
@@ -67,6 +68,8 @@ class Reader:
         self.prints = False  # whether this is a Slurm whose squeue is known to be printed as it prints
         self.asked_s = 0.0  # how long Slurm took to answer, since the start
         self.refused: set[int] = set()  # what was set aside: it is told once, not at every look
+        self.facts: dict[int, int] | None = None  # what squeue said of each job at the last look, where it says enough
+        self.altered: set[int] = set()
         self.unsettled: dict[int, int] = {}  # jobs that accounting lags behind with, and how often it was asked
 
     def meet(self) -> None:
@@ -85,8 +88,9 @@ class Reader:
         self._require_going()
         queue = self.source.look()
         self.sheets.keep(self.source.texts if self.prints else None)
+        changed = find_changed(self.queue, queue) | self._find_altered()
+        asked = self.unsettled | dict.fromkeys(changed, 0)
         self.notes.keep(queue, self.source.notes)
-        asked = self.unsettled | dict.fromkeys(find_changed(self.queue, queue), 0)
         self.queue, self.unsettled = queue, dict(asked)
         for part in _parts(sorted(asked)):
             self._require_going()
@@ -100,6 +104,19 @@ class Reader:
         note_source(cluster=self.cluster, name=SOURCE, kind=IngestBatch.Kind.JOBS)  # also where nothing changed
         self._note(looked=clock.now())
         return len(asked)
+
+    def _find_altered(self) -> set[int]:
+        """Return the jobs of which squeue says what it did not say before: altered, or come and gone between two looks.
+
+        Each is named at two looks, for accounting may be a moment behind. After a start the first sweep finds them.
+        """
+        facts = queue_texts.facts_of(self.source.texts) if self.source.texts is not None else None
+        before, again = self.facts, self.altered
+        self.facts, self.altered = facts, set()
+        if facts is None or before is None:
+            return set()
+        self.altered = {job for job, said in facts.items() if before.get(job) != said}
+        return self.altered | again
 
     def answer_hooks(self, *, tries: int | None = None) -> int:
         """Ask accounting about the jobs that hooks told of and nobody knows enough about; return how many.
