@@ -1,8 +1,9 @@
 """What listening costs Slurm: `make bench-scheduler [SUBSCRIBERS=5000] [SECONDS=60]` prints JSON lines.
 
 A real Slurm with hooks, the services profile and its reader, all started here. Jobs run and end at a steady pace while
-one socket listens, then as many as are asked for; each hears every job of the cluster. The controller's own counters
-(sdiag, by user) say how often the reader asked it: it is a user of its own. As root.
+one socket listens, then as many as are asked for, then one again, for the reader looks less often in its first minutes;
+each hears every job of the cluster. The controller's own counters (sdiag, by user) say how often the reader asked: it
+is a user of its own. As root.
 """
 
 import argparse
@@ -52,10 +53,10 @@ def main() -> int:
     ):
         wait_for_all(site, [site.submit(1)], 600)  # by then all of them are at work
         cookies = _people(site, -(-options.subscribers // PER_PERSON))
-        results = [asyncio.run(_run(site, cookies, count, options.seconds)) for count in (1, options.subscribers)]
-    one, many = (result["reader_rpcs_a_minute"] for result in results)
-    is_met = many <= one * (1 + TOLERANCE) and all(result["deaf"] == 0 for result in results)
-    _tell(what="calls to the controller a minute", with_one=one, with_many=many, goal_met=is_met)
+        results = [asyncio.run(_run(site, cookies, count, options.seconds)) for count in (1, options.subscribers, 1)]
+    one, many, again = (result["reader_rpcs_a_minute"] for result in results)
+    is_met = many <= max(one, again) * (1 + TOLERANCE) and all(result["deaf"] == 0 for result in results)
+    _tell(what="calls to the controller a minute", with_one=one, with_many=many, one_again=again, goal_met=is_met)
     return 0 if is_met else 1
 
 
