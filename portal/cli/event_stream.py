@@ -42,10 +42,14 @@ def _read(text: str) -> Message:
 
 
 class EventStream:
-    """Messages of the portal as they come, and between them `lost {why}` and, at last, `refused {problem}`."""
+    """Messages of the portal as they come, and between them `lost {why}` and, at last, `refused {problem}`.
+
+    Before `start`: `cursor`, where to begin, and `topics`, what to hear; None and "": now, and all that is one's own.
+    """
 
     def __init__(self) -> None:
         self.cursor: int | None = None
+        self.topics = ""
         self._told: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._follow, name="events", daemon=True)
 
@@ -89,8 +93,9 @@ class EventStream:
                 pause.wait(posting.wait_after(failures, asked_s, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S))
 
     def _connect(self) -> Iterator[Message]:
-        query = "" if self.cursor is None else f"?{urlencode({'after': self.cursor})}"
-        with client.asking(f"/events/stream{query}", timeout_s=SILENCE_S) as response:
+        asked = {"after": self.cursor, "topics": self.topics or None}
+        query = urlencode({name: value for name, value in asked.items() if value is not None})
+        with client.asking(f"/events/stream{'?' if query else ''}{query}", timeout_s=SILENCE_S) as response:
             yield from read_messages(_lines(response))
 
     def _close(self, told: Message) -> bool:

@@ -94,6 +94,7 @@ class Waiting:
         self.stream = EventStream()
         self.began = time.monotonic()
         self.is_connected = self.was_replaced = False
+        self.has_asked_first = self.knows_all = False  # before it listened; and then it needed no sacct
         self.tries = self.meetings = 0
         self.asked_at = self.began - APART_S  # the portal, last
         self.known_at = self.slurm_known_at = self.began  # when it, or sacct, last said who is unknown
@@ -107,7 +108,9 @@ class Waiting:
 
     def run(self) -> int:
         """Return the exit status, when there is one."""
-        self.stream.start()
+        self._ask_first()
+        if self.watch.status is None:
+            self.stream.start()
         while True:
             now = time.monotonic()
             status = self._status(now)
@@ -157,25 +160,48 @@ class Waiting:
             self._print(self.watch.take_event(told, now=now))
         elif kind == "hello":
             self._meet(now)
-        elif kind in ("resync", "caught_up"):
+        elif kind == "resync" or (kind == "caught_up" and not self._is_first_meeting):
             self.watch.ask_at = now
         elif kind == "lost":
             self._lose(told["why"], now)
         elif kind == "refused":
             self.refused = refusal(told["problem"])
 
+    @property
+    def _is_first_meeting(self) -> bool:
+        """Whether the stream begins where the answer of the present ends: then nothing is to be asked again."""
+        return self.has_asked_first and self.meetings == 1 and not self.tries
+
+    def _ask_first(self) -> None:
+        """Ask how things stand before listening: whoever asks for what is over needs no stream, nor do others' events
+        concern who knows its job. Where the portal does not answer, the stream says why."""
+        left_s = client.TIMEOUT_S if self.deadline is None else self.deadline - time.monotonic()
+        if left_s <= 0:
+            return
+        away_at, self.ask_slurm_at = self.ask_slurm_at, None
+        self.has_asked_first = self._ask_portal(timeout_s=min(client.TIMEOUT_S, left_s))
+        self.knows_all = self.ask_slurm_at is None
+        if self.knows_all:
+            self.ask_slurm_at = away_at
+        if self.has_asked_first:
+            self.stream.cursor, self.stream.topics = self.watch.seq, self.watch.topics
+
     def _meet(self, now: float) -> None:
         if self.was_replaced:
             self._say("The portal is back.")
-        # What was missed comes first, so that each change is told; then the present, for not all that happened is news.
-        self.watch.ask_at = now + APART_S if self.meetings else now
         self.meetings += 1
-        self.is_connected, self.was_replaced, self.ask_slurm_at = True, False, None
+        # What was missed comes first, so that each change is told; then the present, for not all that happened is news.
+        if not self._is_first_meeting:
+            self.watch.ask_at = now + APART_S if self.meetings > 1 or self.has_asked_first else now
+        self.is_connected, self.was_replaced = True, False
+        if self.knows_all or not self._is_first_meeting:
+            self.ask_slurm_at = None
 
     def _lose(self, why: str, now: float) -> None:
-        if self.is_connected:  # a restart is over before anybody else is asked
-            self.because, self.ask_slurm_at = why, now + AWAY_S
-        elif not self.meetings and not self.tries:
+        is_first = not self.meetings and not self.tries
+        if self.is_connected or (is_first and self.has_asked_first):
+            self.because, self.ask_slurm_at = why, now + AWAY_S  # a restart is over before anybody else is asked
+        elif is_first:
             self.because, self.ask_slurm_at = why, now
         self.is_connected = False
         self.tries += 1
@@ -187,13 +213,15 @@ class Waiting:
         elif slurm_at is not None and now >= slurm_at:
             self._ask_slurm()
 
-    def _ask_portal(self) -> None:
+    def _ask_portal(self, *, timeout_s: float = client.TIMEOUT_S) -> bool:
+        """Ask how things stand; say whether it answered."""
         from urllib.parse import urlencode
 
         ids = " ".join(each.text for each in self.watch.waited)
         self.watch.ask_at, self.asked_at = None, time.monotonic()
         try:
-            answer = client.get(f"/jobs/standing?{urlencode({'ids': ids, 'cluster': self.cluster})}")
+            query = urlencode({"ids": ids, "cluster": self.cluster})
+            answer = client.get(f"/jobs/standing?{query}", timeout_s=timeout_s)
         except client.PortalRefused as refused:
             if refused.status < 500 and refused.status != 429:
                 self.refused = refusal(refused.problem)
@@ -207,6 +235,8 @@ class Waiting:
             self._note_what_it_lacks(answer)
             if unsure:
                 self._doubt(unsure)
+            return True
+        return False
 
     def _is_sure(self, told: dict[str, Any]) -> bool:
         """Say whether what is told of a job is of the one that is meant: an old end may be an older job's."""
@@ -254,7 +284,7 @@ class Waiting:
         from portal.cli import accounting
 
         self._say(f"{self.because} sacct is asked once a minute until it can tell.")
-        self.was_replaced = not self.is_connected
+        self.was_replaced = not self.is_connected and (self.tries > 0 or not self.has_asked_first)
         began = time.monotonic()
         try:
             records = accounting.ask((each.asked.job for each in self.watch.waited), self.watch.cluster)

@@ -21,6 +21,7 @@ from telemetry.engine.waiting import (
     stand,
 )
 
+MOST_TOPICS = 100  # that the portal lets one connection name
 EVENTS, PORTAL, SACCT = "events", "portal", "sacct"
 
 
@@ -71,6 +72,19 @@ class Watch:
         """The cluster, where all are on one that is known."""
         names = {each.cluster for each in self.waited}
         return names.pop() if len(names) == 1 else ""
+
+    @property
+    def topics(self) -> str:
+        """What tells of all that is not over, and of no other job; "" where that is not known."""
+        alone = [each for each in self.waited if not each.is_over]
+        is_sure = all(each.record_id.isdecimal() and each.cluster for each in alone)
+        is_sure &= len(alone) <= MOST_TOPICS
+        return ",".join(f"job:{each.cluster}:{each.record_id}" for each in alone) if is_sure else ""
+
+    @property
+    def seq(self) -> int:
+        """The event up to which what the portal said of the present holds."""
+        return self._seq
 
     @property
     def status(self) -> int | None:

@@ -10,7 +10,9 @@ from portal.realtime.stream import Event
 from portal.realtime.viewers import Viewer
 
 BACKLOG = 1000
-TURN = 20  # events; then the others come
+# Events; then the others come, and the loop may say that the connection is lost. A transport that was lost takes five
+# writes (asyncio.constants, LOG_THRESHOLD_FOR_CONNLOST_WRITES) and logs a line for each one more.
+TURN = 4
 PER_PRINCIPAL = 200  # a `gatehouse wait` for each job of a campaign
 
 
@@ -33,7 +35,7 @@ class Listener:
     async def wait(self) -> None:
         """Wait until there is something to do. Whoever has a long backlog gives others their turn in between."""
         self.served += 1
-        if self.served % TURN == 0:
+        if self.waiting and self.served % TURN == 0:
             await asyncio.sleep(0)
         await self.woken.wait()
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 from portal.realtime import catchup
-from portal.realtime.listeners import Listener
+from portal.realtime.listeners import TURN, Listener
 from portal.realtime.tail import Tail
 
 CLOSE_BASE = 4000
@@ -43,7 +43,9 @@ async def catch_up(listener: Listener, after: int | None) -> AsyncIterator[Messa
         yield message("resync", standing.seq)
     while standing.seq < standing.upto:
         page, standing = await catchup.read_missed(listener, standing)
-        for event in page:
+        for number, event in enumerate(page, start=1):
+            if number % TURN == 0:
+                await asyncio.sleep(0)
             listener.require_right()
             if event.seen_by(listener.topics):
                 yield Message("event", event.seq, event.text(listener.topics))

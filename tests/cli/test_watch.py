@@ -199,3 +199,29 @@ def test_what_a_job_is_named_cannot_drive_a_terminal(capsys: pytest.CaptureFixtu
     told = capsys.readouterr()
     assert told.out.endswith(" 7: failed; stdout /tmp/out\\x1b[2J\\u202e\\n12:00:00 8: completed\n")
     assert told.err == "sacct: \\x1b]0;gone\\x07\n"
+
+
+def test_who_knows_its_job_hears_of_no_other() -> None:
+    seen = watch("7", "8")
+    assert seen.topics == ""
+    seen.take_standing(standing(4, "7", "RUNNING"))
+    assert seen.topics == ""  # of the other one nobody knows where it is
+    seen.take_standing(standing(5, "8", "RUNNING"))
+    assert (seen.topics, seen.seq) == ("job:aster:7,job:aster:8", 5)
+    seen.take_standing(standing(6, "7", "COMPLETED", over=True, status=0))
+    assert seen.topics == "job:aster:8"
+    array = watch("9")
+    array.take_standing(standing(7, "9", "RUNNING", counts={"RUNNING": 3}))
+    assert array.topics == ""
+
+
+def test_what_is_over_takes_one_question_and_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = standing(4, "7", "FAILED", over=True, status=3)
+    monkeypatch.setattr("portal.cli.client.get", lambda path, timeout_s: answer)
+    monkeypatch.setattr("portal.cli.event_stream.EventStream.start", lambda stream: 1 / 0)
+    assert Waiting(watch("7"), cluster="", deadline=None, as_json=True).run() == 3
+    monkeypatch.setattr("portal.cli.client.get", lambda path, timeout_s: standing(4, "7", "RUNNING"))
+    waiting = Waiting(watch("7"), cluster="", deadline=None, as_json=True)
+    with pytest.raises(ZeroDivisionError):
+        waiting.run()
+    assert (waiting.stream.cursor, waiting.stream.topics) == (4, "job:aster:7")
