@@ -12,8 +12,8 @@ BASE_PYTHON = $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	&& { echo $$p; break; }; done)
 PYTEST := $(PY) -m pytest -q
 
-.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility bench-collector bench-events bench-polling bench-auth demo-collector clean
-.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility bench-collector bench-events bench-polling bench-scheduler demo-collector clean
+.PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility bench-collector \
+  bench-events bench-polling bench-scheduler bench-auth demo-collector clean
 
 run: $(STAMP)
 	@exec $(PY) manage.py run
@@ -89,6 +89,7 @@ bench-polling: $(DEV_STAMP)
 # The token check alone, and GET /api/v1/me from two server processes.
 bench-auth: $(DEV_STAMP)
 	@$(PY) -m tests.bench.auth $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PROCESSES),--processes $(PROCESSES))
+
 # What the reader asks a real Slurm while one socket listens, and while five thousand do. As root.
 bench-scheduler: $(DEV_STAMP)
 	@$(PY) -m tests.bench.scheduler $(if $(SUBSCRIBERS),--subscribers $(SUBSCRIBERS)) $(if $(SECONDS),--seconds $(SECONDS))
