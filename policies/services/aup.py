@@ -164,12 +164,15 @@ def _accept(actor: Actor, agents: Iterable[Agent], version: str, how: str) -> li
 
 def _accept_for(actor: Actor, agent: Agent, current: AupVersion, evidence: dict[str, object]) -> AupAcceptance:
     acceptance, new = AupAcceptance.objects.get_or_create(version=current, agent=agent, defaults=evidence)
-    if new:
-        _record(actor, "agent", agent.pk, agent.name, agent.lab_id, current, str(evidence["how"]))
-    principal_services.lift_holds(
+    lifted = principal_services.lift_holds(
         actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
         reason=f"AUP {current.version} accepted by {actor.ref.label}",
     )  # fmt: skip
+    if lifted and not new:  # it passed to somebody else since: theirs is the yes that counts, the trail has the other
+        AupAcceptance.objects.filter(pk=acceptance.pk).update(**evidence, at=clock.now())
+        acceptance.refresh_from_db()
+    if lifted or new:
+        _record(actor, "agent", agent.pk, agent.name, agent.lab_id, current, str(evidence["how"]))
     return acceptance
 
 
