@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, time, timedelta
 from typing import Final
 
-from django.conf import settings
 from django.db import transaction
 
 from policies import events, permissions, selectors
@@ -16,7 +15,8 @@ from portal.core.errors import Conflict, Invalid, NotAllowed
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR, Actor
 from principals.models import Agent, Hold
-from principals.services.agents import AUP_REQUIRED
+from principals.permissions import person_of
+from principals.services.agents import hold_until_accepted
 
 AT_ONCE: Final = 100  # agents held in one transaction
 
@@ -99,7 +99,8 @@ def hold_lapsed_aup() -> int:
             _lock()
             still = selectors.agents_to_hold(required).filter(pk__in=[agent.pk for agent in chunk])
             for agent in still:
-                _hold(agent, required)
+                reason = f"The acceptable-use policy {required.version} is not accepted for {agent.name}."
+                hold_until_accepted(agent, reason)
                 held += 1
     return held
 
@@ -110,15 +111,6 @@ def _lock() -> None:
     The oldest version is the lock, for it is the one row that every caller finds.
     """
     AupVersion.objects.select_for_update(no_key=True).order_by("published", "pk").first()
-
-
-def _hold(agent: Agent, version: AupVersion) -> None:
-    address = f"{settings.BASE_URL.rstrip('/')}{agent.get_absolute_url()}"
-    principal_services.place_hold(
-        actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
-        code=AUP_REQUIRED, reason=f"The acceptable-use policy {version.version} is not accepted for {agent.name}.",
-        remedy=f"Its owner, PI or lab manager reads and accepts it at {address}",
-    )  # fmt: skip
 
 
 def accept_aup(*, actor: Actor, agent: Agent, version: str, how: str = How.UNKNOWN) -> AupAcceptance:
@@ -132,9 +124,8 @@ def accept_aup(*, actor: Actor, agent: Agent, version: str, how: str = How.UNKNO
 
 def accept_aup_for_mine(*, actor: Actor, version: str) -> list[AupAcceptance]:
     """Accept the newest version as a person, and for every agent that one owns and still answers for, in one act."""
-    if actor.user is None or not actor.is_person:
-        raise NotAllowed("Only a person accepts the policy.", code="not_a_person")
-    own = Agent.objects.filter(owner=actor.user).exclude(status=Agent.Status.RETIRED).select_related("lab", "owner")
+    person = person_of(actor)
+    own = Agent.objects.filter(owner=person).exclude(status=Agent.Status.RETIRED).select_related("lab", "owner")
     agents = [agent for agent in own if permissions.can(actor, "aup.accept", agent)]
     if not agents and version == current_aup().version:
         raise Conflict(

@@ -140,7 +140,7 @@ def agent_policy(request: HttpRequest) -> HttpResponseBase:
         throttle.check("agent-policy", caller, limit=ASKED_A_MINUTE)
     except TooMany as error:
         return problems.from_error(error)
-    policy, url = policy_services.aup_in_force().policy, settings.BASE_URL.rstrip("/")
+    policy, url = policy_services.aup_in_force().policy, settings.BASE_URL
     answer = JsonResponse(bundle.policy_document(policy, url=url, public=True))
     answer["Cache-Control"] = "public, max-age=300"
     return answer
