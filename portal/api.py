@@ -9,11 +9,13 @@ from ninja.errors import HttpError, ValidationError
 
 from memory.api import router as memory_router
 from policies.api import router as policies_router
+from portal.agents import router as agents_router
 from portal.core import disk, problems
 from portal.core.errors import DomainError
 from portal.me import router as me_router
 from portal.openapi import GatehouseAPI
 from portal.realtime.api import router as events_router
+from principals.api import router as principals_router
 from security.api import router as security_router
 from telemetry.api import router as telemetry_router
 
@@ -75,6 +77,8 @@ def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
 
 api.add_router("/events", events_router)
 api.add_router("", me_router, tags=["principals"])
+api.add_router("", principals_router, tags=["principals"])
+api.add_router("", agents_router, tags=["principals"])
 api.add_router("", security_router, tags=["security"])
 api.add_router("", telemetry_router, tags=["telemetry"])
 api.add_router("", policies_router, tags=["policies"])

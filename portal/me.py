@@ -17,8 +17,9 @@ from principals import selectors as principal_selectors
 from principals.actors import Actor
 from principals.auth import REQUESTS_PER_MINUTE, actor_of, requires
 from principals.engine import checking_in, scopes, tokens
+from principals.engine.hours import DAYS
 from principals.models import Agent, AgentToken, SlurmAccount
-from principals.schemas import Limits, Me, Missing, TierOut, TokenOut
+from principals.schemas import HoursOut, Limits, Me, Missing, TierOut, TokenOut
 from telemetry.services import is_harness_telemetry_allowed
 
 router = Router()
@@ -54,6 +55,7 @@ def describe(actor: Actor) -> MeOut:
     return MeOut(
         agent=agent.name,
         harness=agent.harness,
+        harness_version=agent.harness_version,
         autonomy=agent.autonomy,
         status=agent.status,
         purpose=agent.purpose,
@@ -66,11 +68,21 @@ def describe(actor: Actor) -> MeOut:
             requests_per_minute=REQUESTS_PER_MINUTE,
             hosts=agent.hosts,
             partitions=agent.partitions,
+            accounts=agent.accounts,
+            hours=hours_out(agent),
             registration_ends=agent.expires,
             trials=BudgetOut.of(policy_selectors.trial_budget(agent.owner, agent.lab)),
         ),
         missing=_missing(agent, token),
     )
+
+
+def hours_out(agent: Agent) -> HoursOut | None:
+    """Return the hours an agent declared, as the API says them."""
+    if (hours := agent.working_hours) is None:
+        return None
+    days = [DAYS[day] for day in hours.days]
+    return HoursOut.model_validate(hours.as_json() | {"days": days})
 
 
 def _missing(agent: Agent, token: AgentToken) -> list[Missing]:

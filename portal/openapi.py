@@ -82,6 +82,7 @@ def _describe_failures(details: dict[str, Any]) -> None:
 
 def _describe_security(details: dict[str, Any], scope: str | None) -> None:
     if scope is None:
+        details["security"] = []  # it is how a token is got
         return
     details["security"] = [{SECURITY_SCHEME: [scope]}]
     words = f"Needs the scope `{scope}`: to {SCOPES[scope].words}."

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from celery.schedules import crontab
 from environ import FileAwareEnv
 
-from portal.core import csp, environment_file, logs, sign_in
+from portal.core import csp, environment_file, logs, mail_settings, sign_in
 from portal.core.data_folder import prepare_data_folder
 from portal.core.secret_files import read_or_make_secret
 from portal.webhooks import hosts as webhook_hosts
@@ -173,6 +173,10 @@ MFA_FORMS = {"reauthenticate": "principals.forms.CodeAgainForm", "authenticate":
              "activate_totp": "principals.forms.NewAppForm"}  # fmt: skip
 ACCOUNT_FORMS = {"reauthenticate": "principals.forms.PasswordAgainForm"}
 
+# --- registration of agents ------------------------------------------------------------------------------
+# From so many points of risk on, staff approve an agent too (principals.engine.tiers).
+STAFF_APPROVE_FROM: int = env.int("GATEHOUSE_STAFF_APPROVE_FROM", default=3)
+
 # --- time and words --------------------------------------------------------------------------------------
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -243,6 +247,9 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "prune-ingest": {"task": "telemetry.tasks.prune_ingest", "schedule": crontab(hour="3", minute="29")},
     "prune-lookups": {"task": "memory.tasks.prune_lookups", "schedule": crontab(hour="3", minute="41")},
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
+    "deliver-notices": {"task": "principals.tasks.deliver_notices", "schedule": 10.0},
+    "tell-of-ending-tokens": {"task": "principals.tasks.tell_of_ending_tokens", "schedule": crontab(minute="31")},
+    "prune-notices": {"task": "principals.tasks.prune_notices", "schedule": crontab(hour="3", minute="53")},
     "settle-trials": {"task": "policies.tasks.settle_trials", "schedule": 60.0},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
@@ -308,6 +315,9 @@ WEBHOOK_HOSTS: tuple[webhook_hosts.Allowed, ...] = webhook_hosts.read_allowed(
     env.list("GATEHOUSE_WEBHOOK_HOSTS", default=[])
 )
 
+# --- mail: what people are told of; no server: they read it in the portal alone ------------------------------
+MAIL = mail_settings.read(env, base_url=BASE_URL)
+
 # --- what the facility agreed to, which the report holds its figures against; empty: nothing --------------
 POLLS_PER_JOB_LIMIT: float | None = env.float("GATEHOUSE_POLLS_PER_JOB_LIMIT", default=None)
 TRIAL_ABUSE_LIMIT: float | None = env.float("GATEHOUSE_TRIAL_ABUSE_LIMIT", default=None)
@@ -317,6 +327,21 @@ POLLS_PER_MINUTE: int = env.int("GATEHOUSE_POLLS_PER_MINUTE", default=300)
 
 # --- the kill switch: more agents than so many are stopped by two people -------------------------------------
 KILL_SWITCH_ALONE: int = env.int("GATEHOUSE_KILL_SWITCH_ALONE", default=10)
+
+# --- agents' tokens: the longest life by risk tier, and how long one goes on beside the one that replaces it ------
+# Days for the tiers standard, elevated and restricted.
+TOKEN_LIFE_DAYS: list[int] = env.list("GATEHOUSE_TOKEN_DAYS", cast=int, default=[60, 30, 2])
+if len(TOKEN_LIFE_DAYS) != 3 or not 366 >= TOKEN_LIFE_DAYS[0] >= TOKEN_LIFE_DAYS[1] >= TOKEN_LIFE_DAYS[2] >= 1:
+    raise ValueError("GATEHOUSE_TOKEN_DAYS must be three numbers of days from 366 to 1, none above the one before it.")
+TOKEN_OVERLAP_HOURS: float = env.float("GATEHOUSE_TOKEN_OVERLAP_HOURS", default=24.0)
+if not 0 <= TOKEN_OVERLAP_HOURS <= 24 * 14:
+    raise ValueError("GATEHOUSE_TOKEN_OVERLAP_HOURS must be from 0 to 336 (14 days).")
+
+# --- logging in by MUNGE: off unless clusters are named, whose nodes have the key of this host's munged ---------
+MUNGE_CLUSTERS: list[str] = env.list("GATEHOUSE_MUNGE_CLUSTERS", default=[])
+MUNGE_SOCKET: str = env.str("GATEHOUSE_MUNGE_SOCKET", default="")  # empty: where munge itself looks
+# --- appeals of holds and labels: answered within so many days ------------------------------------------------
+APPEAL_DAYS: int = env.int("GATEHOUSE_APPEAL_DAYS", default=5)
 
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)

@@ -5,6 +5,9 @@ class PrincipalsConfig(AppConfig):
     name = "principals"
 
     def ready(self) -> None:
+        from portal.core.health import register_metrics
         from principals import topics
+        from principals.services.postman import metrics
 
         topics.register()
+        register_metrics(metrics)

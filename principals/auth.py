@@ -77,7 +77,9 @@ def actor_for_token(text: str, *, address: str) -> Actor:
     if row is None or not tokens.verify_token(parsed, tokens.TokenDigest(row.pepper, row.digest), peppers()):
         raise Unauthenticated("The token is unknown.", code="token_unknown", remedy=_ASK_FOR_ANOTHER)
     if row.state != "active":
-        raise Unauthenticated(f"The token is {row.state}.", code=f"token_{row.state}", remedy=_ASK_FOR_ANOTHER)
+        is_login = isinstance(row, AgentToken) and row.how != AgentToken.How.MADE
+        remedy = "Run gatehouse login again." if is_login else _ASK_FOR_ANOTHER
+        raise Unauthenticated(f"The token is {row.state}.", code=f"token_{row.state}", remedy=remedy)
     if row.networks and not networks.is_allowed(address, networks.parse_networks(row.networks)):
         raise NotAllowed(
             "The token may not be used from this address.", code="address_not_allowed",

@@ -7,6 +7,7 @@ from django.dispatch import Signal
 AGENT_CHANGED = "agent.changed"
 HOLD_PLACED = "hold.placed"
 HOLD_LIFTED = "hold.lifted"
+NOTICE = "notice.made"
 TOKEN_REVOKED = "token.revoked"  # noqa: S105 - a name of an event
 
 

@@ -121,12 +121,27 @@ def _lab_member(actor: Actor, lab: Lab) -> bool:
     return actor.is_person and lab.pk in actor.member_lab_ids
 
 
+def _asks_for_agents(actor: Actor, lab: Lab) -> bool:
+    """A member registers; an agent asks in its own lab, for its owner, and people decide."""
+    return _lab_member(actor, lab) or (actor.agent is not None and actor.agent.lab_id == lab.pk)
+
+
+def _sets_rule(actor: Actor, lab: Lab) -> bool:
+    return actor.is_person and lab.pk in actor.pi_lab_ids
+
+
 def _answers_for(actor: Actor, agent: Agent) -> bool:
     if not actor.is_person or actor.user is None:
         return False
     # Its owner answers for it while they belong to its lab.
     owns = agent.owner_id == actor.user.pk and agent.lab_id in actor.member_lab_ids
     return owns or _manages(actor, agent.lab_id)
+
+
+def _rotates(actor: Actor, token: AgentToken) -> bool:
+    # A token rolls over itself alone; whoever answers for its agent, each of them.
+    itself = actor.agent is not None and actor.token_key == token.key and "token:rotate" in actor.scopes
+    return itself or _answers_for(actor, token.agent)
 
 
 def _agent_manager_or_staff(actor: Actor, agent: Agent) -> bool:
@@ -152,10 +167,13 @@ RULES: Rules = {
     "lab.look": lambda actor, lab: actor.sees_facility or lab.pk in (actor.member_lab_ids | actor.granted_lab_ids),
     "lab.look_at_jobs": lambda actor, lab: actor.sees_facility or lab.pk in actor.visible_lab_ids,
     "lab.manage": _lab_manager_or_staff,
-    "agent.register": _lab_member,
+    "lab.set_rule": _sets_rule,
+    "agent.register": _asks_for_agents,
     "agent.approve_for_lab": _approves_for_lab,
     "agent.approve_for_facility": _staff,
     "agent.issue_token": _answers_for,
+    "agent.rotate_token": _rotates,
+    "agent.renew": _answers_for,
     "agent.revoke_token": _agent_manager_or_staff,
     "agent.suspend": _agent_manager_or_staff,
     "agent.resume": _agent_manager_or_staff,

@@ -3,11 +3,23 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from portal.core import clock
 from principals.engine import tiers
-from principals.models import Agent, AgentApproval, AgentSession, AgentToken, Hold, Place
+from principals.models import (
+    Agent,
+    AgentApproval,
+    AgentSession,
+    AgentToken,
+    Association,
+    Hold,
+    Lab,
+    LabMembership,
+    Place,
+    User,
+)
 
 
 def places_of(agent: Agent) -> tuple[Place, ...]:
@@ -102,23 +114,61 @@ def _on_any(places: Collection[Place]) -> Q:
     return subjects
 
 
+def rotation_of(token: AgentToken) -> list[AgentToken]:
+    """Return what a token was rolled over from and to, as far as it goes: a query for each step."""
+    found = {token.pk: token}
+    before, after = token.replaces, list(token.replaced_by.all())
+    while before is not None and before.pk not in found:
+        found[before.pk] = before
+        before = before.replaces
+    while after:
+        found |= {row.pk: row for row in after}
+        after = list(AgentToken.objects.filter(replaces__in=after).exclude(pk__in=found))
+    return [row for pk, row in found.items() if pk != token.pk]
+
+
 def risk_of(agent: Agent) -> tiers.RiskAssessment:
     """Assess an agent's risk tier from what its registration says."""
     return tiers.assess_risk(
         tiers.RiskInputs(
             autonomy=tiers.Autonomy(agent.autonomy),
             uses_gpu=any("gpu" in partition for partition in agent.partitions),
+            any_partition=not agent.partitions,
             hosts=max(1, len(agent.hosts)),
+            accounts=len(agent.accounts),
+            hours=agent.working_hours.words if agent.working_hours else "",
+            life_days=(agent.expires - agent.created).days if agent.expires else 0,
         )
     )
 
 
 def approvals_needed(agent: Agent) -> set[str]:
-    """Return the approvals an agent needs: its lab's always, staff's above the standard tier."""
+    """Return the approvals an agent needs: its lab's always, staff's from the site's threshold on."""
     needed = {str(AgentApproval.Kind.LAB)}
-    if risk_of(agent).tier is not tiers.Tier.STANDARD:
+    if risk_of(agent).score >= settings.STAFF_APPROVE_FROM:
         needed.add(str(AgentApproval.Kind.STAFF))
     return needed
+
+
+def rule_approves(agent: Agent) -> bool:
+    """Say whether its lab's own rule lets an agent in: it is of low risk, and a PI of the lab switched the rule on."""
+    low = risk_of(agent).tier is tiers.Tier.STANDARD and approvals_needed(agent) == {AgentApproval.Kind.LAB}
+    return low and rule_holds(agent.lab)
+
+
+def rule_holds(lab: Lab) -> bool:
+    """Say whether a lab's rule for agents of low risk is on, and whoever switched it on is its PI still."""
+    by = lab.low_risk_rule_by
+    return by is not None and by.is_active and by.memberships.filter(lab=lab, role=LabMembership.Role.PI).exists()
+
+
+def accounts_of(owner: User, lab: Lab) -> dict[str, set[str]]:
+    """Return the accounts of a lab that a person may charge, as Slurm tells; with partitions, "" being any."""
+    known = Association.objects.filter(cluster_user__user=owner, account__lab=lab, ended=None)
+    accounts: dict[str, set[str]] = {}
+    for account, partition in known.order_by("account__name").values_list("account__name", "partition"):
+        accounts.setdefault(account, set()).add(partition)
+    return accounts
 
 
 def approvals_missing(agent: Agent) -> set[str]:

@@ -60,6 +60,12 @@ USER = topics.TopicKind(
     authorise=_may_hear_user,
     default_topics=_oneself,
 )
+NOTICES = topics.TopicKind(
+    name="notices",
+    describe="What one person is told (key: their id), as on their page of notices. Agents do not hear it.",
+    authorise=_may_hear_user,
+    default_topics=lambda actor: [topic.replace("user:", "notices:") for topic in _oneself(actor)],
+)
 LAB = topics.TopicKind(
     name="lab",
     describe="News of one lab (key: its id) for its people: agents, trials, lessons. Agents do not hear it.",
@@ -70,5 +76,5 @@ LAB = topics.TopicKind(
 
 def register() -> None:
     """Make the kinds known to whoever serves live events."""
-    for kind in (AGENT, FACILITY, USER, LAB):
+    for kind in (AGENT, FACILITY, USER, NOTICES, LAB):
         topics.register(kind)

@@ -1,168 +1,152 @@
-"""The acceptable use policy as clauses: one source for the page, the agent's text and the checks."""
+"""The acceptable use policy: Markdown and clauses, one source for the page, the agent's text and the checks."""
 
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from datetime import date
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
 
+from policies.engine.clause_toml import read_clause, write_clauses, write_text
+from policies.engine.clauses import (
+    STRONGEST_ACTION,
+    Action,
+    Applies,
+    Check,
+    Clause,
+    Coverage,
+    Fault,
+    Modality,
+    PolicyError,
+    Standing,
+    clause_faults,
+    type_fault,
+)
 
-class Modality(Enum):
-    """How strongly a clause binds."""
-
-    FORBID = "forbid"
-    REQUIRE = "require"
-    LIMIT = "limit"
-    ADVISE = "advise"
-    INFORM = "inform"
-
-
-class Action(Enum):
-    """What may follow when a clause is not kept, from nothing to a hold."""
-
-    NONE = "none"
-    NOTIFY = "notify"
-    WARN = "warn"
-    REFUSE = "refuse"
-    HOLD = "hold"
-
-
-class Coverage(Enum):
-    """How we know that a clause is kept."""
-
-    OBSERVED = "observed"
-    DECLARED = "declared"
-    NONE = "none"
-
-
-_RANK = {action: rank for rank, action in enumerate(Action)}
-STRONGEST_ACTION = {
-    Modality.FORBID: Action.HOLD,
-    Modality.REQUIRE: Action.HOLD,
-    Modality.LIMIT: Action.REFUSE,
-    Modality.ADVISE: Action.NOTIFY,
-    Modality.INFORM: Action.NONE,
-}
-PLACES = ("login", "agent_host", "job", "workstation")
-AGENT_TEXT_WORDS = 60  # an agent reads every clause at every check-in
-_TYPE = re.compile(r"[a-z][a-z_]*(?:\.[a-z][a-z0-9_]*)+")
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """What measures a clause, how far it sees, and the sentence people read about it."""
-
-    coverage: Coverage
-    measure: str = ""
-    words: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """One rule of the policy."""
-
-    type: str
-    modality: Modality
-    text_human: str
-    text_agent: str
-    check: Check
-    action: Action = Action.NONE
-    value: float | None = None
-    unit: str = ""
-    place: tuple[str, ...] = PLACES
-
-    @property
-    def is_verified(self) -> bool:
-        """Say whether anything checks it; what nobody checks is never shown as kept."""
-        return self.check.coverage is not Coverage.NONE
-
-    @property
-    def check_words(self) -> str:
-        """Say how it is checked, or that it is not."""
-        if not self.is_verified:
-            return "Not measured. We rely on you."
-        if self.check.words:
-            return self.check.words
-        return "Measured." if self.check.coverage is Coverage.OBSERVED else "Declared by you."
+__all__ = [
+    "STRONGEST_ACTION", "Action", "Applies", "Aup", "Check", "Clause", "Coverage", "Fault", "Modality", "PolicyError",
+    "Standing", "aup_digest", "clause_faults", "default_source", "parse_aup", "render_agent_text", "render_markdown",
+    "require_publishable", "write_aup",
+]  # fmt: skip
+GRACE_DAYS: Final = 14
+LONGEST_GRACE_DAYS: Final = 180
+VERSION_LENGTH: Final = 20
+MOST_CLAUSES: Final = 60
+LONGEST_TEXT: Final = 60_000
+_VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_HEAD: Final = frozenset({"version", "title", "effective", "grace_days", "text", "clause"})
 
 
 @dataclass(frozen=True, slots=True)
 class Aup:
-    """One version of the policy."""
+    """One version of the policy. `text` is Markdown for people; `grace_days` run from the day it is in force."""
 
     version: str
     title: str
     effective: str
     clauses: tuple[Clause, ...]
+    text: str = ""
+    grace_days: int = GRACE_DAYS
 
-
-def clause_faults(clause: Clause) -> tuple[str, ...]:
-    """List, in sentences, everything wrong with a clause; empty when it is sound."""
-    checked = clause.check.coverage
-    rules = (
-        (_TYPE.fullmatch(clause.type) is None, "Its type is not of the form family.name."),
-        (not clause.text_human or not clause.text_agent, "It needs a text for people and one for agents."),
-        (
-            len(clause.text_agent.split()) > AGENT_TEXT_WORDS,
-            f"Its text for agents is longer than {AGENT_TEXT_WORDS} words.",
-        ),
-        (
-            clause.modality is Modality.LIMIT and (clause.value is None or not clause.unit),
-            "A limit needs a value and a unit.",
-        ),
-        (clause.value is not None and clause.value < 0, "Its value is negative."),
-        (
-            not clause.place or not set(clause.place) <= set(PLACES),
-            f"Its places are among {', '.join(PLACES)}.",
-        ),
-        (
-            _RANK[clause.action] > _RANK[STRONGEST_ACTION[clause.modality]],
-            f"{clause.action.value} is stronger than {clause.modality.value} allows.",
-        ),
-        (
-            checked is Coverage.NONE and _RANK[clause.action] > _RANK[Action.NOTIFY],
-            "Nothing checks it, so nothing stronger than a notice can follow.",
-        ),
-        (checked is Coverage.OBSERVED and not clause.check.measure, "An observed clause names its measure."),
-    )
-    return tuple(sentence for broken, sentence in rules if broken)
-
-
-def _clause(row: Mapping[str, Any]) -> Clause:
-    check = row.get("check", {})
-    return Clause(
-        type=row["type"],
-        modality=Modality(row["modality"]),
-        text_human=row["text_human"],
-        text_agent=row["text_agent"],
-        check=Check(Coverage(check.get("coverage", "none")), check.get("measure", ""), check.get("words", "")),
-        action=Action(row.get("action", "none")),
-        value=row.get("value"),
-        unit=row.get("unit", ""),
-        place=tuple(row.get("place", PLACES)),
-    )
+    @property
+    def effective_day(self) -> date | None:
+        """The day from which it is in force; None for a version of old whose day is no date."""
+        try:
+            day = date.fromisoformat(self.effective)
+        except ValueError:
+            return None
+        return day if day.isoformat() == self.effective else None
 
 
 def parse_aup(text: str) -> Aup:
-    """Read a policy from TOML; raise ``ValueError`` naming the clause and its first fault."""
-    document = tomllib.loads(text)
-    clauses = []
-    for row in document.get("clause", []):
-        try:
-            clause = _clause(row)
-        except KeyError as error:
-            raise ValueError(f"Clause {row.get('type', '?')} lacks {error.args[0]}.") from error
-        faults = clause_faults(clause)
-        if faults:
-            raise ValueError(f"Clause {clause.type}: {faults[0]}")
-        clauses.append(clause)
-    types = [clause.type for clause in clauses]
+    """Read a policy from TOML; raise `PolicyError` (a `ValueError`) naming the clause and its first fault."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(
+            Fault("aup_no_toml", f"The text is no TOML: {error}", "Mend that place; https://toml.io shows the form.")
+        ) from None
+    aup = _head(document)
+    for clause in aup.clauses:
+        if faults := clause_faults(clause):
+            raise PolicyError(faults[0], clause.type)
+    types = [clause.type for clause in aup.clauses]
     if len(set(types)) != len(types):
-        raise ValueError("Two clauses have the same type.")
-    return Aup(document["version"], document["title"], str(document["effective"]), tuple(clauses))
+        twice = next(each for each in types if types.count(each) > 1)
+        raise PolicyError(
+            Fault("clause_twice", "Two clauses have the same type.", "Make them one, or name one site.…"),
+            twice,
+        )  # fmt: skip
+    return aup
+
+
+def _head(document: dict[str, Any]) -> Aup:
+    if unknown := sorted(set(document) - _HEAD):
+        raise _faulty(
+            "aup_field_unknown", f"There is no field {unknown[0]}.", f"There are: {', '.join(sorted(_HEAD))}."
+        )
+    version, title = _needed(document, "version"), _needed(document, "title")
+    if len(version) > VERSION_LENGTH or not _VERSION.fullmatch(version):
+        raise _faulty(
+            "aup_version", f"Version {version[:40]!r} cannot be used.",
+            f"At most {VERSION_LENGTH} letters, digits, dots and dashes.",
+        )  # fmt: skip
+    if "effective" not in document:
+        raise _faulty("aup_field_missing", "The policy lacks its effective.", "Add the day, as effective = 2027-01-01.")
+    grace, body = _grace(document), document.get("text", "")
+    if not isinstance(body, str) or len(body) > LONGEST_TEXT:
+        raise _faulty(
+            "aup_text", "text is no text, or too long.", f"Give Markdown of at most {LONGEST_TEXT} characters."
+        )
+    return Aup(version, title, str(document["effective"]), _clauses(document), body, grace)
+
+
+def _needed(document: dict[str, Any], name: str) -> str:
+    found = document.get(name)
+    if not isinstance(found, str) or not found.strip():
+        raise _faulty("aup_field_missing", f"The policy lacks its {name}.", f'Add {name} = "…" at the top.')
+    return found
+
+
+def _grace(document: dict[str, Any]) -> int:
+    grace = document.get("grace_days", GRACE_DAYS)
+    if not isinstance(grace, int) or isinstance(grace, bool) or not 0 <= grace <= LONGEST_GRACE_DAYS:
+        raise _faulty("aup_grace", "grace_days is no number of days.", f"Give a whole one, 0 to {LONGEST_GRACE_DAYS}.")
+    return grace
+
+
+def _clauses(document: dict[str, Any]) -> tuple[Clause, ...]:
+    rows = document.get("clause", [])
+    if not isinstance(rows, list) or len(rows) > MOST_CLAUSES or not all(isinstance(row, dict) for row in rows):
+        remedy = f"Write each as [[clause]], {MOST_CLAUSES} at most."
+        raise _faulty("aup_clauses", "clause is no list of tables, or too long.", remedy)
+    return tuple(read_clause(row, number) for number, row in enumerate(rows, start=1))
+
+
+def _faulty(code: str, sentence: str, remedy: str) -> PolicyError:
+    return PolicyError(Fault(code, sentence, remedy))
+
+
+def require_publishable(aup: Aup) -> None:
+    """Raise `PolicyError` where a policy that reads well cannot be published: an unknown type, no day, no clause."""
+    if not aup.clauses:
+        raise _faulty("aup_empty", "The policy has no clauses.", "Start from one of the packs.")
+    if aup.effective_day is None:
+        raise _faulty("aup_effective", "effective is no day.", "Write it without quotes, as effective = 2027-01-01.")
+    for clause in aup.clauses:
+        if fault := type_fault(clause):
+            raise PolicyError(fault, clause.type)
+
+
+def write_aup(aup: Aup) -> str:
+    """Write a policy as the TOML that `parse_aup` reads as the same policy."""
+    day = aup.effective if aup.effective_day else write_text(aup.effective)
+    head = [f"version = {write_text(aup.version)}", f"title = {write_text(aup.title)}", f"effective = {day}"]
+    head.append(f"grace_days = {aup.grace_days}")
+    if aup.text:
+        head.append(f"text = {write_text(aup.text)}")
+    return "\n".join(head) + "\n\n" + write_clauses(aup.clauses)
 
 
 def default_source() -> str:
@@ -171,8 +155,10 @@ def default_source() -> str:
 
 
 def render_markdown(aup: Aup) -> str:
-    """Write the policy for people, each clause with how it is checked."""
+    """Write the policy for people: its text, then each clause with how it is checked."""
     lines = [f"# {aup.title}, version {aup.version}", "", f"In force from {aup.effective}.", ""]
+    if aup.text:
+        lines += [aup.text.strip(), ""]
     for number, clause in enumerate(aup.clauses, start=1):
         lines.append(f"{number}. {clause.text_human} *{clause.check_words}*")
     return "\n".join(lines) + "\n"
@@ -186,6 +172,5 @@ def render_agent_text(aup: Aup) -> str:
 
 
 def aup_digest(aup: Aup) -> str:
-    """Digest what people and agents were shown, so that an acceptance names the exact text."""
-    text = render_markdown(aup) + "\x00" + render_agent_text(aup)
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    """Digest all that page and agent's text are made of, so that an acceptance names the exact policy."""
+    return "sha256:" + hashlib.sha256(write_aup(aup).encode()).hexdigest()

@@ -49,15 +49,23 @@ def portal_url() -> str:
 
 
 def token() -> str:
-    """Return the token: GATEHOUSE_TOKEN, or the file GATEHOUSE_TOKEN_FILE names, which only its owner may read."""
+    """Return the token: GATEHOUSE_TOKEN, the file that GATEHOUSE_TOKEN_FILE names, that of a login, the default file.
+
+    Only its owner may read a file with one.
+    """
     if text := os.environ.get("GATEHOUSE_TOKEN"):
         return _checked(text, "GATEHOUSE_TOKEN")
+    if "GATEHOUSE_TOKEN_FILE" not in os.environ:
+        from portal.cli import session_file
+
+        if file := session_file.find(portal_url()):
+            return read_token(file)
     path = Path(os.environ.get("GATEHOUSE_TOKEN_FILE", DEFAULT_TOKEN_FILE)).expanduser()
     try:
         return read_token(path)
     except OSError as error:
         raise PortalUnreachable(
-            f"No token ({error.strerror}). Set GATEHOUSE_TOKEN, or write it to {path} (mode 0600)."
+            f"No token ({error.strerror}). Run gatehouse login, set GATEHOUSE_TOKEN, or write it to {path} (mode 0600)."
         ) from None
 
 
@@ -155,7 +163,11 @@ def post(
     """
     from urllib.request import Request
 
-    own = {"Authorization": f"Bearer {token}", "User-Agent": "gatehouse", "Content-Type": "application/json"}
+    own = {
+        **({"Authorization": f"Bearer {token}"} if token else {}),
+        "User-Agent": "gatehouse",
+        "Content-Type": "application/json",
+    }
     request = Request(f"{url}/api/v1{path}", body, {**own, **headers}, method="POST")  # noqa: S310 - see above
     return _answer_to(url, request, timeout_s)
 

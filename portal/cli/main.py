@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from portal.cli import assess, collect, doctor, eventd, me, receipt, wait
+from portal.cli import assess, collect, doctor, eventd, login, me, receipt, wait
 from portal.cli.output import writing_carefully
 
 
@@ -18,6 +18,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     me.add_to(commands)
+    login.add_to(commands)
     receipt.add_to(commands)
     wait.add_to(commands)
     assess.add_to(commands)

@@ -43,3 +43,9 @@ def services_profile(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 def sign_in(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Refuse a way to sign in that is half set: it would let nobody in, or somebody as another."""
     return [Error(text, hint=hint, id="gatehouse.E010") for text, hint in settings.SIGN_IN.faults]
+
+
+@register()
+def mail(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse mail that is half set: nobody would be told, or a password would be."""
+    return [Error(text, hint=hint, id="gatehouse.E011") for text, hint in settings.MAIL.faults]

@@ -240,6 +240,8 @@ class Shell:
             "sign_in": "sign-in",
             "sign_out": "sign-out",
             "webhooks": "webhooks",
+            "notices": "notices",
+            "held_about_me": "held-about-me",
             "account": "mfa_index",
         }
         urls = {key: url_or_none(name) for key, name in names.items()}

@@ -12,6 +12,7 @@ urlpatterns = [
     path("", include("portal.dashboard.ingest.urls")),
     path("", include("portal.dashboard.audit.urls")),
     path("", include("portal.dashboard.overview.urls")),
+    path("", include("portal.dashboard.notices.urls")),
     path("theme/", views.set_theme, name="theme"),
     path("dev/components/", dev.components, name="dev-components"),
     path("dev/components/figure/<slug:name>/", dev.figure, name="dev-figure"),

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from environ import Env
 
-from portal.core import sign_in
+from portal.core import mail_settings, sign_in
 from portal.core.errors import Invalid
 
 SIGN_IN = ("password", "openid", "front")
@@ -32,6 +32,11 @@ class Answers:
     login_claim: str
     front_header: str
     front_from: str
+    smtp_host: str
+    mail_from: str
+    smtp_security: str
+    smtp_user: str
+    smtp_password_file: str
     staff: str
 
     @classmethod
@@ -41,11 +46,13 @@ class Answers:
 
 def environment_of(answers: Answers) -> dict[str, str]:
     """Return the settings, secrets made. Errors: `Invalid`, in one sentence with what would do."""
-    values = _of_site(answers) | _of_services(answers) | _of_sign_in(answers)
+    values = _of_site(answers) | _of_services(answers) | _of_sign_in(answers) | _of_mail(answers)
     env = Env()
     env.ENVIRON = values
     for what, remedy in sign_in.read(env, facility=answers.facility).faults:
         raise Invalid(what, code="sign_in_half_set", remedy=remedy)
+    for what, remedy in mail_settings.read(env, base_url=answers.url).faults:
+        raise Invalid(what, code="mail_half_set", remedy=remedy)
     return values
 
 
@@ -98,18 +105,36 @@ def _of_sign_in(answers: Answers) -> dict[str, str]:
         return {"GATEHOUSE_REMOTE_USER_HEADER": answers.front_header, "GATEHOUSE_REMOTE_USER_FROM": answers.front_from}
     if answers.sign_in == "password":
         return {}
-    secret = Path(answers.oidc_secret_file)
-    _require(
-        answers.oidc_secret_file and secret.is_file(),
-        "The file with the client secret is not there.",
-        "Put the secret into a file of mode 0600 and name it with --oidc-secret-file.",
-    )
+    secret = _secret_in(answers.oidc_secret_file, "the client secret", "--oidc-secret-file")
     claim = {"GATEHOUSE_LOGIN_CLAIM": answers.login_claim} if answers.login_claim else {}
     return {
         "GATEHOUSE_OIDC_ISSUER": answers.oidc_issuer,
         "GATEHOUSE_OIDC_CLIENT_ID": answers.oidc_client_id,
-        "GATEHOUSE_OIDC_CLIENT_SECRET": secret.read_text(encoding="utf-8").strip(),
+        "GATEHOUSE_OIDC_CLIENT_SECRET": secret,
     } | claim
+
+
+def _of_mail(answers: Answers) -> dict[str, str]:
+    if not answers.smtp_host:
+        return {}
+    values = {
+        "GATEHOUSE_SMTP_HOST": answers.smtp_host,
+        "GATEHOUSE_SMTP_SECURITY": answers.smtp_security or "starttls",
+        "GATEHOUSE_MAIL_FROM": answers.mail_from,
+    }
+    if not answers.smtp_user:
+        return values
+    password = _secret_in(answers.smtp_password_file, "the mail server’s password", "--smtp-password-file")
+    return values | {"GATEHOUSE_SMTP_USER": answers.smtp_user, "GATEHOUSE_SMTP_PASSWORD": password}
+
+
+def _secret_in(file: str, what: str, option: str) -> str:
+    _require(
+        file and Path(file).is_file(),
+        f"The file with {what} is not there.",
+        f"Put it into a file of mode 0600 and name it with {option}.",
+    )
+    return Path(file).read_text(encoding="utf-8").strip()
 
 
 def _require(holds: Any, what: str, remedy: str) -> None:

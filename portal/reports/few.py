@@ -31,7 +31,7 @@ PARTED: Final = {
     ),
     **dict.fromkeys(
         ("runtime-one-minute", "runtime-five-minutes", "runtime-median", "runtime-distribution", "cancelled", "failed",
-         "timed-out", "core-time-lost", "mean-wait", "median-wait", "cancel-gap", "resubmitted"),
+         "timed-out", "core-time-lost", "mean-wait", "median-wait", "cancel-gap", "resubmitted", "repeated-failures"),
         (Definition.JOB, "ended"),
     ),
     # They leave out what is of few by themselves, but not what the whole, which other figures have, would tell.

@@ -14,7 +14,8 @@ UNSAID: Final = "What"
 _OF_FIGURES: Final = {
     "harnesses": "Harness", "labs": "Lab", "partitions": "Partition", "daily": "Day (UTC)",
     "hour-of-week": "Hour of the week", "runtime-distribution": "Run time, at most",
-    "resubmitted": "Ended as, submitted by", "oom-unchanged": WHO, "queries-per-job": WHO, "queries-high-volume": WHO,
+    "resubmitted": "Ended as, submitted by",
+    **dict.fromkeys(("oom-unchanged", "repeated-failures", "queries-per-job", "queries-high-volume"), WHO),
     "gpu-utilisation": "Heavy on", "gpu-would-fit": "What would do", "gpu-stranded-partitions": "Partition",
     "gpu-stranded-labs": "Lab", "session-age": "Session", "similar-jobs": "What is the same",
     "records": "Records", "set-aside": "Reason", "attribution-methods": "Evidence", "command-classes": "Class",

@@ -5,12 +5,14 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
+from django.template.loader import render_to_string
 
 from portal.core import audit, clock, live
 from portal.core.errors import Conflict, NotAllowed
-from portal.reports import changes, contents
+from portal.reports import brief, changes, contents
 from portal.reports.models import OPEN, Report, ReportQuerySet, digest_of
 from principals import permissions
+from principals import services as principal_services
 from principals.actors import Actor
 from principals.models import Cluster
 from telemetry import services as telemetry_services
@@ -92,7 +94,22 @@ def publish(*, actor: Actor, report: Report, digest: str) -> Report:
         approved.update(state=Report.State.PUBLISHED, published=clock.now(), published_by=actor.ref.label)
         report.refresh_from_db()
         _record(actor, report, "report.publish")
+        _tell_subscribers(report)
     return report
+
+
+def _tell_subscribers(report: Report) -> None:
+    """Send the short form to those who asked for it; it says no more than the report that they may read."""
+    people = principal_services.subscribers("report_published")
+    if not people:
+        return
+    short = brief.of(report.content)
+    title = f"{short['title']}: the report of {short['cluster']} is published"
+    text = render_to_string("reports/brief.txt", {"brief": short})
+    principal_services.notify(
+        people=people, kind="report_published", title=title, text=text, url=report.get_absolute_url(),
+        key=f"report_published:{report.pk}",
+    )  # fmt: skip
 
 
 def supersede(*, actor: Actor, report: Report, reason: str) -> Report:

@@ -19,6 +19,7 @@ from portal.realtime.stream import Event
 from portal.webhooks import pace
 from portal.webhooks.models import Delivery, Webhook
 from portal.webhooks.posting import Answer
+from principals import services as principal_services
 
 MAX_EVENTS: Final = 100
 MAX_BYTES: Final = 256 * 1024  # of a body with more than one event
@@ -136,8 +137,11 @@ def settle(delivery_id: int, lease: datetime, answer: Answer) -> None:
             "leased_until": None, "status": answer.status, "words": answer.words[:200],
             "took_ms": round(answer.took_s * 1000),
         }  # fmt: skip
-        if not ours.update(**told, **_next_state(delivery, answer)):
+        moved = _next_state(delivery, answer)
+        if not ours.update(**told, **moved):
             return
+        if moved.get("state") == Delivery.State.DEAD:
+            _tell_owner(delivery.webhook, f"was not reached in {pace.ATTEMPTS} tries", answer.words, delivery.public_id)
         _note_on_webhook(delivery, answer)
 
 
@@ -195,6 +199,15 @@ def switch_off(webhook: Webhook, *, code: str, words: str) -> None:
         )  # fmt: skip
         payload = {"webhook": webhook.public_id, "code": code}
         live.announce([live.News(SWITCHED_OFF, (f"user:{webhook.owner_id}",), payload)])
+        _tell_owner(webhook, "was switched off", words, f"off:{webhook.public_id}:{clock.now_s()}")
+
+
+def _tell_owner(webhook: Webhook, what: str, words: str, key: str) -> None:
+    """Tell its owner, for whom the webhook itself is no way."""
+    principal_services.notify(
+        people=[webhook.owner_id], kind="webhook_dead", key=f"webhook_dead:{key}", url=webhook.get_absolute_url(),
+        title=f"The webhook {webhook.name} {what}", text=words,
+    )  # fmt: skip
 
 
 def prune() -> int:

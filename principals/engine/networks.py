@@ -36,6 +36,14 @@ def caller_of(address: str) -> str:
     return str(found) if found.version == 4 else str(ip_network((int(found), 64), strict=False))
 
 
+def only(address: str) -> tuple[str, ...]:
+    """Return the range of one address; none for what is no address, as a socket of this host gives."""
+    try:
+        return (str(ip_network(_address(address))),)
+    except ValueError:
+        return ()
+
+
 def is_allowed(address: str, networks: Iterable[Network]) -> bool:
     """Say whether an address lies in one of the ranges; no ranges means anywhere.
 

@@ -30,10 +30,12 @@ SCOPES = {
         Scope("trials:request", "ask for trials", _AGENT, default=True),
         Scope("lessons:read", "look up lessons it may see", _AGENT, default=True),
         Scope("lessons:write", "record lessons in its project", _AGENT),
+        Scope("agents:request", "ask that another agent of its owner be registered", _AGENT),
         Scope("extensions:read", "list admitted extensions", _AGENT, default=True),
         Scope("extensions:submit", "submit an extension for review", _AGENT),
         # Of itself alone, and only where its person or the site said yes: so whoever agrees needs no other token.
         Scope(TELEMETRY, "tell what its harness counts of itself", _AGENT, default=True),
+        Scope("token:rotate", "make the token that replaces it, before it ends", _AGENT),
         Scope("lab:read", "read its lab’s jobs, without other people’s names", _AGENT),
         Scope("ingest:jobs", "send job records", _SERVICE),
         Scope("ingest:events", "send what Slurm’s hooks tell of jobs", _SERVICE),

@@ -3,7 +3,7 @@
 The points are house policy, as printed on an agent's page: 3 points make it elevated, 6 restricted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -26,8 +26,9 @@ class Autonomy(Enum):
 ELEVATED_FROM = 3
 RESTRICTED_FROM = 6
 MANY_HOSTS = 3
+MANY_ACCOUNTS = 3
+LONG_LIFE_DAYS = 184
 SEVERITY_POINTS = {"low": 0, "medium": 1, "high": 2, "critical": 4}
-TOKEN_LIFE_DAYS = {Tier.STANDARD: 60, Tier.ELEVATED: 30, Tier.RESTRICTED: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,11 @@ class RiskInputs:
 
     autonomy: Autonomy
     uses_gpu: bool = False
+    any_partition: bool = False  # none is named, so GPUs are not left out
     hosts: int = 1
+    accounts: int = 0  # Slurm accounts that it names; 0: its lab's, whichever
+    hours: str = ""  # in words; empty: any hour
+    life_days: int = 0  # from its registration to its end
     extensions: tuple[str, ...] = ()
     open_findings: Mapping[str, int] = field(default_factory=dict)  # severity to number
     sandboxed: bool = False
@@ -70,9 +75,9 @@ class RiskAssessment:
         return f"{str(self.score).replace('-', '−')} {unit}: {spans[self.tier]}."
 
 
-def max_token_life_days(tier: Tier) -> int:
-    """Give the longest life of a token, in days."""
-    return TOKEN_LIFE_DAYS[tier]
+def max_token_life_days(tier: Tier, by_tier: Sequence[int]) -> int:
+    """Give the longest life of a token, in days; `by_tier`: what the site set, from the lightest tier on."""
+    return by_tier[list(Tier).index(tier)]
 
 
 def tier_of(score: int) -> Tier:
@@ -86,6 +91,20 @@ def _autonomy_reason(autonomy: Autonomy) -> Reason:
     if autonomy is Autonomy.UNATTENDED:
         return Reason(2, "Runs unattended: it submits and waits with nobody watching")
     return Reason(0, "Supervised; unattended would add 2")
+
+
+def _declared_reasons(inputs: RiskInputs) -> list[Reason]:
+    """Weigh what a registration declares beside the autonomy."""
+    unattended = inputs.autonomy is Autonomy.UNATTENDED
+    checks = (
+        (inputs.uses_gpu, 1, "May submit to GPU partitions"),
+        (inputs.any_partition and not inputs.uses_gpu, 1, "Names no partition, so it may submit to those with GPUs"),
+        (inputs.hosts >= MANY_HOSTS, 1, f"Its tokens work from {inputs.hosts} hosts"),
+        (inputs.accounts >= MANY_ACCOUNTS, 1, f"May charge {inputs.accounts} Slurm accounts"),
+        (unattended and inputs.life_days > LONG_LIFE_DAYS, 1, "Unattended for more than half a year before a renewal"),
+        (unattended and bool(inputs.hours), 0, f"Works only {inputs.hours}"),
+    )
+    return [Reason(points, text) for applies, points, text in checks if applies]
 
 
 def _extension_reason(names: tuple[str, ...]) -> Reason:
@@ -115,10 +134,7 @@ def assess_risk(inputs: RiskInputs) -> RiskAssessment:
     one severity do not add more: a flood of small findings must not restrict an agent by itself.
     """
     reasons = [_autonomy_reason(inputs.autonomy)]
-    if inputs.uses_gpu:
-        reasons.append(Reason(1, "May submit to GPU partitions"))
-    if inputs.hosts >= MANY_HOSTS:
-        reasons.append(Reason(1, f"Its tokens work from {inputs.hosts} hosts"))
+    reasons.extend(_declared_reasons(inputs))
     if inputs.extensions:
         reasons.append(_extension_reason(inputs.extensions))
     reasons.extend(_finding_reasons(inputs.open_findings))

@@ -10,6 +10,7 @@ from django.urls import reverse
 from portal.core import clock
 from portal.core.fields import EpochField
 from principals.actors import Actor
+from principals.engine.hours import Hours, read_hours
 from principals.models.clusters import Cluster, ClusterUser
 from principals.models.people import Lab, User
 
@@ -47,11 +48,14 @@ class Agent(models.Model):
 
     name = models.CharField(max_length=40, unique=True)
     harness = models.CharField(max_length=32)  # a slug of principals/engine/harnesses.toml
+    harness_version = models.CharField(max_length=40, default="", blank=True)  # as declared
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="agents")
     lab = models.ForeignKey(Lab, on_delete=models.PROTECT, related_name="agents")
     purpose = models.TextField(max_length=2000)
     hosts = models.JSONField(default=list, blank=True)  # login nodes it may use; empty: any
     partitions = models.JSONField(default=list, blank=True)  # partitions it needs; empty: any
+    accounts = models.JSONField(default=list, blank=True)  # Slurm accounts of its lab; empty: any its owner may charge
+    hours = models.JSONField(default=dict, blank=True)  # as principals.engine.hours has them; empty: any hour
     autonomy = models.CharField(max_length=12, choices=Autonomy.choices, default=Autonomy.SUPERVISED)
     status = models.CharField(max_length=12, choices=Status.choices, default=Status.REQUESTED)
     requested_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
@@ -79,6 +83,11 @@ class Agent(models.Model):
     def is_expired(self) -> bool:
         return self.expires <= clock.now()
 
+    @property
+    def working_hours(self) -> Hours | None:
+        """The hours it declares; None: any."""
+        return read_hours(self.hours)
+
     def move(self, *, old: str, new: str) -> bool:
         """Change the status by conditional update; say whether this call was the one that did."""
         at = clock.now()
@@ -98,6 +107,7 @@ class AgentApproval(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="approvals")
     kind = models.CharField(max_length=8, choices=Kind.choices)
     by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    by_rule = models.BooleanField(default=False)  # by the lab's own rule, which `by` switched on
     at = models.DateTimeField(default=clock.now)
 
     class Meta:

@@ -108,6 +108,8 @@ class Lab(models.Model):
     is_demo = models.BooleanField(default=False)
     created = models.DateTimeField(default=clock.now)
     members = models.ManyToManyField(User, through="LabMembership", related_name="labs")
+    # The PI who let agents of low risk in without a click; the rule holds while they are its PI.
+    low_risk_rule_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
 
     objects = LabQuerySet.as_manager()
 

@@ -41,7 +41,15 @@ class Token(models.Model):
 class AgentToken(Token):
     """A token with which an agent's harness speaks. It dies with its agent."""
 
+    class How(models.TextChoices):
+        MADE = "made", "Made on the agent’s page"
+        MUNGE = "munge", "Login by MUNGE"
+
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="tokens")
+    how = models.CharField(max_length=8, choices=How.choices, default=How.MADE, db_default=How.MADE)
+    host = models.CharField(max_length=100, default="", blank=True, db_default="")  # where somebody logged in
+    # The one that it was rolled over from, which ends a while after it was made.
+    replaces = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="replaced_by")
 
 
 class ServiceAccount(models.Model):

@@ -13,11 +13,14 @@ from principals import events, permissions, selectors
 from principals.actors import SYSTEM_ACTOR, Actor
 from principals.engine import agents as agent_rules
 from principals.engine.harnesses import harness_remedy, known_harnesses
+from principals.engine.hours import Hours
 from principals.models import Agent, AgentApproval, AgentToken, Hold, Lab, LabMembership, User
 from principals.services.holds import lift_holds, place_hold
 from principals.services.sessions import adopt_sessions
+from principals.services.telling import tell_of_waiting
 
 LONGEST_REGISTRATION = timedelta(days=366)
+VERSION_LENGTH = 40
 AUP_REQUIRED = "aup_required"
 AGENT_SUSPENDED = "agent_suspended"
 
@@ -33,40 +36,62 @@ class Registration:
     autonomy: str = Agent.Autonomy.SUPERVISED
     hosts: list[str] = field(default_factory=list)
     partitions: list[str] = field(default_factory=list)
+    harness_version: str = ""
+    accounts: list[str] = field(default_factory=list)
+    hours: Hours | None = None
 
 
 def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registration) -> Agent:
     """Register an agent for `owner` in `lab`. It is born held until the AUP is accepted for it.
 
-    Registered by the PI or a lab manager it is approved for the lab at once; a risk tier above standard also waits for
-    staff. Sessions that go on without an agent, and that it fits, are its from now on. Errors: `Invalid` with the field
-    in `extra["field"]`, `NotAllowed` for people outside the lab.
+    Registered by the PI or a lab manager it is approved for the lab at once, as it is by the lab's own rule where its
+    risk is low; from the site's threshold on it also waits for staff. An agent asks for another one of its owner's,
+    which always waits for people. Sessions that go on without an agent, and that it fits, are its from now on.
+    Errors: `Invalid` with the field in `extra["field"]`, `NotAllowed` for people outside the lab.
     """
     permissions.require(actor, "agent.register", lab, remedy="Ask a PI or manager of this lab.")
     _validate(lab, owner, registration)
-    manages = permissions.can(actor, "lab.manage", lab)
+    manages = actor.is_person and permissions.can(actor, "lab.manage", lab)
     if actor.user != owner and not manages:
         raise NotAllowed("Only a PI or lab manager registers an agent for somebody else.", code="not_manager")
     with transaction.atomic():
         try:
             with transaction.atomic():
                 agent = Agent.objects.create(
-                    lab=lab, owner=owner, requested_by=_person(actor), name=registration.name,
-                    harness=registration.harness, purpose=registration.purpose, expires=registration.expires,
-                    autonomy=registration.autonomy, hosts=registration.hosts, partitions=registration.partitions,
+                    lab=lab, owner=owner, requested_by=owner if actor.agent else _person(actor),
+                    name=registration.name, harness=registration.harness, purpose=registration.purpose,
+                    expires=registration.expires, autonomy=registration.autonomy, hosts=registration.hosts,
+                    partitions=registration.partitions, harness_version=registration.harness_version,
+                    accounts=registration.accounts, hours=registration.hours.as_json() if registration.hours else {},
                 )  # fmt: skip
         except IntegrityError as error:
             raise _name_taken(registration.name) from error
-        after = {"name": agent.name, "owner": owner.username, "sessions_adopted": adopt_sessions(agent)}
+        adopted = 0 if actor.agent else adopt_sessions(agent)  # no agent takes sessions for one that nobody let in
+        after = {"name": agent.name, "owner": owner.username, "sessions_adopted": adopted}
         _record(actor, agent, "agent.register", after=after)
         place_hold(
             actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
             code=AUP_REQUIRED, reason=f"The acceptable-use policy is not accepted for {agent.name}.",
             remedy="Its owner, PI or lab manager accepts it on My lab.",
         )  # fmt: skip
-        if manages and actor.is_person and lab.pk in actor.managed_lab_ids:
+        if manages and lab.pk in actor.managed_lab_ids:
             approve_agent(actor=actor, agent=agent)
+        elif actor.is_person and selectors.rule_approves(agent):
+            _approve_by_rule(agent)
+        else:
+            tell_of_waiting(agent)
     return agent
+
+
+def _approve_by_rule(agent: Agent) -> None:
+    """Let an agent in by its lab's own rule, in the name of the PI who switched the rule on."""
+    by = agent.lab.low_risk_rule_by
+    if by is None:
+        return
+    AgentApproval.objects.create(agent=agent, kind=AgentApproval.Kind.LAB, by=by, by_rule=True)
+    after = {"approval": AgentApproval.Kind.LAB, "by_rule_of": by.username, "score": selectors.risk_of(agent).score}
+    _record(SYSTEM_ACTOR, agent, "agent.approve", after=after, reason="the lab’s rule for agents of low risk")
+    _move(SYSTEM_ACTOR, agent, new=Agent.Status.ACTIVE, verb="agent.activate", reason="every approval is given")
 
 
 def _person(actor: Actor) -> User:
@@ -105,6 +130,32 @@ def _validate(lab: Lab, owner: User, registration: Registration) -> None:
         raise Invalid("Its owner must belong to the lab.", code="owner_outside_lab", extra={"field": "owner"})
     if problem := expiry_problem(registration.expires):
         raise Invalid(problem, code="expiry_out_of_range", extra={"field": "expires"})
+    if len(registration.harness_version) > VERSION_LENGTH or not registration.harness_version.isprintable():
+        raise Invalid(
+            f"A version has {VERSION_LENGTH} characters at most.", code="harness_version_malformed",
+            extra={"field": "harness_version"},
+        )  # fmt: skip
+    _require_associated(selectors.accounts_of(owner, lab), owner, registration)
+
+
+def _require_associated(known: Mapping[str, set[str]], owner: User, registration: Registration) -> None:
+    """Refuse accounts and partitions that Slurm would refuse its owner.
+
+    Of whom Slurm knows no association here, no account can be named, and partitions are taken as they are.
+    """
+    if strange := sorted(set(registration.accounts) - known.keys()):
+        raise Invalid(
+            f"{owner.username} may not charge {', '.join(strange)}.", code="account_not_associated",
+            remedy=f"Choose among {', '.join(known)}." if known else "Leave the accounts out: Slurm has told of none.",
+            extra={"field": "accounts"},
+        )  # fmt: skip
+    named = [known[account] for account in registration.accounts] or list(known.values())
+    may = set[str]().union(*named)
+    if may and "" not in may and (strange := sorted(set(registration.partitions) - may)):
+        raise Invalid(
+            f"{owner.username} may not submit to {', '.join(strange)}.", code="partition_not_associated",
+            remedy=f"Choose among {', '.join(sorted(may))}.", extra={"field": "partitions"},
+        )  # fmt: skip
 
 
 def _name_taken(name: str) -> Invalid:
@@ -177,7 +228,9 @@ def retire_agent(*, actor: Actor, agent: Agent, reason: str) -> Agent:
 
 def renew_agent(*, actor: Actor, agent: Agent, expires: datetime) -> Agent:
     """Extend an agent's registration, at most a year from now."""
-    permissions.require(actor, "agent.issue_token", agent)
+    permissions.require(actor, "agent.renew", agent)
+    if agent.status == Agent.Status.RETIRED:
+        raise Conflict(f"{agent.name} is retired: register a new one instead.", code="agent_retired")
     if problem := expiry_problem(expires):
         raise Invalid(problem, code="expiry_out_of_range", extra={"field": "expires"})
     with transaction.atomic():

@@ -119,6 +119,24 @@ def ensure_lab(*, actor: Actor, name: str) -> Lab:
     return lab
 
 
+def set_low_risk_rule(*, actor: Actor, lab: Lab, on: bool) -> bool:
+    """Switch on or off that a lab lets agents of low risk of its members in by itself; say whether that changed it.
+
+    Only its PI does: their name stands under each approval by the rule, which holds while they are the lab's PI.
+    """
+    permissions.require(actor, "lab.set_rule", lab, remedy="Ask the lab’s PI.")
+    by = actor.user if on else None
+    with transaction.atomic():
+        changed = Lab.objects.filter(pk=lab.pk).exclude(low_risk_rule_by=by).update(low_risk_rule_by=by)
+        if changed:
+            audit.record(
+                actor=actor.ref, verb="lab.rule_on" if on else "lab.rule_off", object_kind="lab", object_id=lab.pk,
+                object_label=lab.name, lab_id=lab.pk, after={"approves_agents_of_low_risk": on},
+            )  # fmt: skip
+    lab.low_risk_rule_by = by
+    return bool(changed)
+
+
 def add_person(
     *, actor: Actor, login: str, email: str = "", password: str | None = None, roles: Mapping[str, bool]
 ) -> User:

@@ -12,6 +12,7 @@ from portal.core.errors import Conflict
 from principals import events, permissions, selectors
 from principals.actors import Actor
 from principals.models import Agent, Hold, Lab, ServiceAccount, User
+from principals.services.telling import tell_of_hold
 
 TOPICS_AN_EVENT = 200
 _SUBJECTS: dict[str, type[Model]] = {
@@ -91,6 +92,7 @@ def _tell(actor: Actor, hold: Hold, *, verb: str, name: str, reason: str) -> Non
     )  # fmt: skip
     live.announce(live.News(name=name, topics=topics, payload=dict(payload)) for topics in _topics(hold))
     in_force = name == events.HOLD_PLACED
+    tell_of_hold(hold, placed=in_force, reason=reason)
     transaction.on_commit(partial(events.hold_changed.send_robust, Hold, hold_id=hold.pk, in_force=in_force))
 
 

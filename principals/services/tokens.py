@@ -8,13 +8,18 @@ from django.conf import settings
 from django.db import transaction
 
 from portal.core import audit, clock, live
-from portal.core.errors import Conflict, Invalid
+from portal.core.errors import Conflict, Invalid, NotAllowed
 from principals import events, permissions, selectors
 from principals.actors import Actor
 from principals.engine import networks, scopes, tiers, tokens
 from principals.models import Agent, AgentToken, Cluster, ServiceAccount, ServiceToken, User
 
 LONGEST_SERVICE_LIFE = timedelta(days=366)
+_INACTIVE: dict[str, str] = {
+    Agent.Status.REQUESTED: "It needs every approval first.",
+    Agent.Status.SUSPENDED: "Whoever suspended it, its PI or staff can resume it on its page.",
+    Agent.Status.RETIRED: "A retired agent never returns; register a new one.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,17 @@ class IssuedToken:
 def peppers() -> dict[int, bytes]:
     """Return the configured peppers by number."""
     return {number: pepper.encode() for number, pepper in settings.TOKEN_PEPPERS.items()}
+
+
+def longest_life_days(agent: Agent) -> int:
+    """Return how many days a token of an agent may live, by its risk tier and what the site set."""
+    return tiers.max_token_life_days(selectors.risk_of(agent).tier, settings.TOKEN_LIFE_DAYS)
+
+
+def latest_end(agent: Agent) -> datetime:
+    """Return when a token that is made now has to end: by the tier's limit, and with the agent itself."""
+    end: datetime = min(clock.now() + timedelta(days=longest_life_days(agent)), agent.expires)
+    return end
 
 
 def issue_agent_token(
@@ -44,33 +60,45 @@ def issue_agent_token(
     Errors: `Conflict` while the agent may not work, `Invalid` for unknown scopes, networks or a life too long.
     """
     permissions.require(actor, "agent.issue_token", agent)
-    _require_working(agent)
-    wanted = _checked_scopes(scope_names, tokens.TokenKind.AGENT)
-    longest = clock.now() + timedelta(days=tiers.max_token_life_days(selectors.risk_of(agent).tier))
-    end = _checked_end(expires, min(longest, agent.expires))
+    require_working(agent)
+    wanted = checked_scopes(scope_names, tokens.TokenKind.AGENT)
+    end = _checked_end(expires, latest_end(agent))
+    ranges = _checked_networks(network_ranges)
+    with transaction.atomic():
+        return make_agent_token(
+            actor, AgentToken(agent=agent, label=label[:80], scopes=wanted, networks=ranges, expires=end), "token.issue"
+        )
+
+
+def make_agent_token(actor: Actor, row: AgentToken, verb: str, **said: object) -> IssuedToken:
+    """Give a row that was thought through its key and digest, store and record it, in the caller's transaction."""
     parts = tokens.make_token(tokens.TokenKind.AGENT)
     stored = tokens.digest_token(parts, peppers())
-    with transaction.atomic():
-        row = AgentToken.objects.create(
-            agent=agent, label=label[:80], key=parts.key, digest=stored.digest, pepper=stored.pepper_id,
-            scopes=wanted, networks=_checked_networks(network_ranges), expires=end, created_by=actor.user,
-        )  # fmt: skip
-        audit.record(
-            actor=actor.ref, verb="token.issue", object_kind="agent", object_id=agent.pk, object_label=agent.name,
-            lab_id=agent.lab_id, after={"key": parts.key, "scopes": wanted, "expires": end},
-        )  # fmt: skip
+    row.key, row.digest, row.pepper, row.created_by = parts.key, stored.digest, stored.pepper_id, actor.user
+    row.save(force_insert=True)
+    agent = row.agent
+    audit.record(
+        actor=actor.ref, verb=verb, object_kind="agent", object_id=agent.pk, object_label=agent.name,
+        lab_id=agent.lab_id, after={"key": parts.key, "scopes": row.scopes, "expires": row.expires, **said},
+    )  # fmt: skip
     return IssuedToken(row=row, plain=parts.plain)
 
 
-def _require_working(agent: Agent) -> None:
-    if agent.status != Agent.Status.ACTIVE or agent.is_expired:
-        raise Conflict(f"{agent.name} is not active.", code="agent_not_active", remedy="It needs every approval first.")
+def require_working(agent: Agent) -> None:
+    """Refuse a token to an agent that may not work. Errors: `Conflict`."""
     hold = selectors.holds_on_agent(agent).order_by("placed_at").first()
+    if agent.status == Agent.Status.REQUESTED or (hold is None and agent.status != Agent.Status.ACTIVE):
+        raise Conflict(f"{agent.name} is not active.", code="agent_not_active", remedy=_INACTIVE[agent.status])
+    if agent.is_expired:
+        raise Conflict(
+            f"The registration of {agent.name} ended.", code="agent_expired", remedy="Its PI can renew it on My lab."
+        )
     if hold is not None:
         raise Conflict(hold.reason, code=hold.code, remedy=hold.remedy)
 
 
-def _checked_scopes(names: Iterable[str] | None, kind: tokens.TokenKind) -> list[str]:
+def checked_scopes(names: Iterable[str] | None, kind: tokens.TokenKind) -> list[str]:
+    """Return the scopes named, or the default ones, sorted. Errors: `Invalid` for one that there is not, or none."""
     wanted = set(scopes.default_scopes(kind) if names is None else names)
     if refused := scopes.refused_scopes(wanted, kind):
         raise Invalid(
@@ -100,18 +128,42 @@ def _checked_end(expires: datetime | None, latest: datetime) -> datetime:
     return expires
 
 
-def revoke_agent_token(*, actor: Actor, token: AgentToken, reason: str = "") -> None:
-    """Revoke a token; requests with it fail at once and its sockets close within seconds."""
+def revoke_agent_token(*, actor: Actor, token: AgentToken, reason: str = "", with_rotation: bool = False) -> list[str]:
+    """Revoke a token; requests with it fail at once and its sockets close within seconds. Return the keys that ended.
+
+    `with_rotation`: also those it was rolled over from, and those it was rolled over to.
+    """
     permissions.require(actor, "agent.revoke_token", token.agent)
+    return end_agent_token(actor, token, reason, with_rotation=with_rotation)
+
+
+def end_own_token(*, actor: Actor, reason: str = "its holder gave it back") -> None:
+    """End the token that an agent speaks with."""
+    own = AgentToken.objects.filter(key=actor.token_key, agent=actor.agent).select_related("agent").first()
+    if own is None:
+        raise NotAllowed("Only an agent's token ends itself.", code="not_an_agent")
+    end_agent_token(actor, own, reason)
+
+
+def end_agent_token(actor: Actor, token: AgentToken, reason: str, *, with_rotation: bool = False) -> list[str]:
+    """Revoke a token for whoever may, and record it."""
+    agent = token.agent
     with transaction.atomic():
         _revoke(actor, token)
-        agent = token.agent
-        audit.record(
-            actor=actor.ref, verb="token.revoke", object_kind="agent", object_id=agent.pk, object_label=agent.name,
-            lab_id=agent.lab_id, after={"key": token.key}, reason=reason,
-        )  # fmt: skip
+        keys = [token.key]
+        for row in selectors.rotation_of(token) if with_rotation else ():
+            if AgentToken.objects.filter(pk=row.pk, revoked_at=None).update(
+                revoked_at=clock.now(), revoked_by=actor.ref.label
+            ):
+                keys.append(row.key)
+        for key in keys:
+            audit.record(
+                actor=actor.ref, verb="token.revoke", object_kind="agent", object_id=agent.pk, object_label=agent.name,
+                lab_id=agent.lab_id, after={"key": key}, reason=reason,
+            )  # fmt: skip
         topics = (f"agent:{agent.pk}", "facility:principals")
-        live.announce([live.News(name=events.TOKEN_REVOKED, topics=topics, payload={"key": token.key})])
+        live.announce(live.News(name=events.TOKEN_REVOKED, topics=topics, payload={"key": key}) for key in keys)
+    return keys
 
 
 def _revoke(actor: Actor, token: AgentToken | ServiceToken) -> None:
@@ -140,7 +192,7 @@ def issue_service_token(
 ) -> IssuedToken:  # fmt: skip
     """Issue a token for site automation, for a year at most."""
     permissions.require(actor, "service.manage")
-    wanted = _checked_scopes(scope_names, tokens.TokenKind.SERVICE)
+    wanted = checked_scopes(scope_names, tokens.TokenKind.SERVICE)
     now = clock.now()
     end = _checked_end(now + timedelta(days=days), now + LONGEST_SERVICE_LIFE)
     parts = tokens.make_token(tokens.TokenKind.SERVICE)

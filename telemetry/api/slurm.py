@@ -13,9 +13,10 @@ from portal.core.problems import answers
 from principals.auth import actor_of
 from telemetry import services
 from telemetry.api.polls import AskAboutJobs
-from telemetry.engine.slurm.printing import KEYS
+from telemetry.engine.slurm.printing import FACTS, KEYS
 from telemetry.models import ShimUse
-from telemetry.schemas.queue import QueueOut, SharedCallIn, SharedCallOut
+from telemetry.schemas.queue import AccountsOut, QueueOut, SharedCallIn, SharedCallOut
+from telemetry.selectors.own_accounts import own_accounts
 from telemetry.selectors.queue_sheets import RETRY_S, own_queue
 
 router = Router()
@@ -35,9 +36,7 @@ def read_queue(
     that Slurm's queue no longer has. Rows stand in squeue's own order; a text is null where it cannot be told.
     `cluster` may be left out where the caller has login names on one only.
     """
-    if jobs and (not _JOBS.match(jobs) or jobs.count(",") >= MOST_JOBS):
-        raise Invalid(f"`jobs` are at most {MOST_JOBS} numbers, divided by commas.", code="jobs_malformed")
-    queue = own_queue(actor_of(request), cluster_name=cluster, jobs={int(job) for job in filter(None, jobs.split(","))})
+    queue = own_queue(actor_of(request), cluster_name=cluster, jobs=_numbers(jobs))
     services.note_shim_use(queue.cluster, "squeue", ShimUse.Outcome.PRINTED)
     response["Retry-After"] = str(RETRY_S)
     return QueueOut(
@@ -45,6 +44,36 @@ def read_queue(
         age_s=max(0.0, (clock.now() - queue.shown).total_seconds()), retry_after_s=RETRY_S, fields=list(KEYS),
         rows=[list(row) for row in queue.rows], ended=list(queue.ended), open=list(queue.open),
     )  # fmt: skip
+
+
+@router.get("/sacct", auth=AskAboutJobs(), response=answers(200, AccountsOut))
+def read_accounts(
+    request: HttpRequest, response: HttpResponse, login: Annotated[str, Query(max_length=64)],
+    cluster: ClusterName = "", jobs: Annotated[str, Query(max_length=6000)] = "",
+    since: Annotated[int, Query(ge=0, le=2**33)] = 0,
+) -> AccountsOut:  # fmt: skip
+    """Tell what accounting said of the jobs of one of the caller's login names, and when. No call to Slurm is made.
+
+    `jobs` are ids divided by commas; without them it is of what stood or ended at `since` (seconds since 1970, UTC) or
+    later. `known` are those ids under which every record is told, `behind` those of jobs that stand in the queue and
+    are not stored yet. `since` in the answer: of every job since then something is known; null where nobody can say.
+    """
+    told = own_accounts(
+        actor_of(request), cluster_name=cluster, login=login, jobs=_numbers(jobs), since_s=None if jobs else since
+    )
+    services.note_shim_use(told.cluster, "sacct", ShimUse.Outcome.PRINTED)
+    response["Retry-After"] = str(RETRY_S)
+    return AccountsOut(
+        cluster=told.cluster.name, login=told.login, shown=told.shown,
+        age_s=max(0.0, (clock.now() - told.shown).total_seconds()), retry_after_s=RETRY_S, fields=list(FACTS),
+        rows=[list(row) for row in told.rows], known=list(told.known), behind=list(told.behind), since=told.since,
+    )  # fmt: skip
+
+
+def _numbers(jobs: str) -> set[int]:
+    if jobs and (not _JOBS.match(jobs) or jobs.count(",") >= MOST_JOBS):
+        raise Invalid(f"`jobs` are at most {MOST_JOBS} numbers, divided by commas.", code="jobs_malformed")
+    return {int(job) for job in filter(None, jobs.split(","))}
 
 
 @router.post("/shared-calls", auth=AskAboutJobs(), response=answers(200, SharedCallOut))

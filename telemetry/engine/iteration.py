@@ -29,3 +29,15 @@ SIMILAR_NOTE: Final = (
     "Compared are hashes of submit lines and folders; what stands inside a batch script, accounting does not know."
 )
 MEDIAN_WAIT_WORDS: Final = "Start minus submit, interpolated inside the bucket of the histogram that holds it."
+REPEATED_WORDS: Final = (
+    "Of the people with a failed job, those whose jobs failed in the same way in two submissions or more; the tasks of "
+    "an array are one. The same way is the same command but for numbers and folders, the same state (failed or out of "
+    "memory), exit code and signal. Beside it, of the further submissions that failed like an earlier one: those "
+    "submitted after the first such failure, those that failed on another UTC day than the failure before, and the "
+    "median time between the two. Failures of nodes, and time limits, are left out."
+)
+REPEATED_OF: Final = "people with a job that failed or ran out of memory, and whose command is known"
+REPEATED_NOTE: Final = (
+    "An exit code says little of a cause: what differs in a job’s output alone counts as the same, and what is run "
+    "under another name as another."
+)

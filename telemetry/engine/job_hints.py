@@ -1,7 +1,8 @@
 """What an event of a job says beyond its state, so that nobody has to ask: where its output is, what usually helps.
 
-Nothing is guessed. A path is told where Slurm told it (sacct's StdOut and StdErr, from 24.11) or where the command line
-of the submission names it, which goes before `#SBATCH` lines (sbatch(1)); patterns are put in where they are sure.
+Nothing is guessed. A path is told where Slurm told it (sacct's StdOut and StdErr, from 24.11; squeue's) or where the
+command line of the submission names it, which goes before `#SBATCH` lines (sbatch(1)); patterns are put in where they
+are sure.
 """
 
 import re
@@ -36,12 +37,15 @@ class Outputs(NamedTuple):
     stderr: str
 
 
-def find_outputs(record: JobRecord) -> Outputs:
-    """Return where a job writes its output and errors."""
+_NOWHERE: Final = Outputs("", "")
+
+
+def find_outputs(record: JobRecord, seen: Outputs = _NOWHERE) -> Outputs:
+    """Return where a job writes its output and errors; `seen`: as the queue named it, patterns in it."""
     told = {name.lower(): path for name, path in record.extra.items()}
     named = _named_in(record.submit_line)
-    stdout = _expand(told.get("stdout") or named.get("stdout", ""), record)
-    stderr = _expand(told.get("stderr") or named.get("stderr", ""), record)
+    stdout = _expand(told.get("stdout") or seen.stdout or named.get("stdout", ""), record)
+    stderr = _expand(told.get("stderr") or seen.stderr or named.get("stderr", ""), record)
     return Outputs(stdout, stderr)
 
 

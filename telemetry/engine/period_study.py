@@ -14,6 +14,7 @@ from telemetry.engine.iteration import WITHIN_MINUTES
 from telemetry.engine.job_outcomes import bucket, wait, with_outcome
 from telemetry.engine.likeness import Alike, Likeness
 from telemetry.engine.out_of_memory import MemoryAgain, OutOfMemory
+from telemetry.engine.repeated_failures import RepeatedFailures, Repeats
 from telemetry.engine.resubmissions import Gaps, Resubmissions
 from telemetry.engine.similarity_columns import key_columns
 from telemetry.engine.tallies import Tally
@@ -25,7 +26,7 @@ _TEXT: Final = pl.String()
 SCHEMA: Final[dict[str, pl.DataType]] = {
     "user": _INT, "actor": _TEXT, "state": _TEXT, "submit_s": _INT, "start_s": _INT, "end_s": _INT, "restarts": _INT,
     "array_tasks": _INT, "job_name": _TEXT, "work_dir": _TEXT, "submit_line": _TEXT, "harness": _TEXT,
-    "mem_bytes": _INT,
+    "mem_bytes": _INT, "exit_code": _INT, "exit_signal": _INT,
 }  # fmt: skip
 
 
@@ -47,6 +48,7 @@ class Study:
     pauses: tuple[Pause, ...]
     waits: dict[str, Waits]
     out_of_memory: tuple[MemoryAgain, ...] = ()
+    failures: tuple[Repeats, ...] = ()
 
 
 class PeriodStudy:
@@ -57,6 +59,7 @@ class PeriodStudy:
         self._lo, self._hi, self._submitted, self._any = lo, hi, 0, False
         self._likeness, self._resubmissions = Likeness(), Resubmissions(with_memory=True)
         self._cancellations, self._out_of_memory = Cancellations(), OutOfMemory()
+        self._failures = RepeatedFailures()
         self._waits = Tally(("bucket", "actor"), {"jobs": "sum"})
 
     def add(self, jobs: pl.DataFrame) -> None:
@@ -73,6 +76,7 @@ class PeriodStudy:
         self._resubmissions.add(told.with_columns(here), keys["script"])
         ended = jobs.select(self._within("end_s"))["end_s"]
         self._out_of_memory.add(jobs.filter(ended), keys["script"].filter(ended))
+        self._failures.add(jobs.filter(ended), keys["template"].filter(ended))
         ran = jobs.filter(self._within("end_s") & pl.col("start_s").is_not_null())
         self._waits.add(ran.group_by(bucket(wait()), "actor").agg(pl.col("array_tasks").sum().alias("jobs")))
 
@@ -90,6 +94,7 @@ class PeriodStudy:
             tuple(self._cancellations.pauses(lo=self._lo, hi=self._hi)),
             waits,
             tuple(self._out_of_memory.again(self._resubmissions.submitted)),
+            tuple(self._failures.repeats()),
         )
 
     def _within(self, name: str) -> pl.Expr:

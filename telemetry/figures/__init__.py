@@ -11,9 +11,9 @@ from telemetry.figures import (
     gpu,
     iteration,
     load,
-    missing,
     out_of_memory,
     places,
+    repeated_failures,
     scheduler,
     telling,
 )
@@ -34,12 +34,12 @@ FIGURES: dict[str, Figure] = {
         behaviour,
         iteration,
         out_of_memory,
+        repeated_failures,
         scheduler,
         commands,
         extensions,
         gpu,
         telling,
-        missing,
         acceptance,
     )
     for figure in part.FIGURES

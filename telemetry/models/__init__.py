@@ -24,6 +24,7 @@ from telemetry.models.ingest import (
     SlurmReader,
 )
 from telemetry.models.inventory import InventoryReading, Node, Partition, Qos
+from telemetry.models.job_outputs import JobOutput
 from telemetry.models.jobs import Actor, Job, JobState, PendingAttribution
 from telemetry.models.queue_sheets import QueueSheet, ShimUse
 from telemetry.models.receipts import JobReceipt
@@ -61,6 +62,7 @@ __all__ = [
     "Job",
     "JobGpu",
     "JobGpuUse",
+    "JobOutput",
     "JobReceipt",
     "JobState",
     "Node",

@@ -23,6 +23,25 @@ class QueueOut(Schema):
     open: list[str]
 
 
+class AccountsOut(Schema):
+    """What accounting said of one login name's jobs: `rows` hold a value for each of `fields`, null where withheld.
+
+    Times are seconds since 1970, null where Slurm knows none. `is_sure` is false where accounting did not say it itself
+    or the queue says otherwise; `runs` where the elapsed time is that since `start`.
+    """
+
+    cluster: str
+    login: str
+    shown: datetime
+    age_s: float
+    retry_after_s: int
+    fields: list[str]
+    rows: list[list[str | int | bool | None]]
+    known: list[int]
+    behind: list[int]
+    since: int | None
+
+
 class SharedCallIn(Schema):
     """A command line of squeue or sacct, who gave it on the login node, and why it was not answered otherwise."""
 

@@ -10,7 +10,7 @@ from telemetry.selectors.scope import Scope
 _ROWS: Final = 50_000
 _COLUMNS: Final = (
     "cluster_user_id", "actor", "state", "submit", "start", "end", "restarts", "array_tasks", "job_name", "work_dir",
-    "submit_line", "harness", "mem_bytes",
+    "submit_line", "harness", "mem_bytes", "exit_code", "exit_signal",
 )  # fmt: skip
 
 

@@ -64,22 +64,33 @@ def own_queue(actor: Actor, *, cluster_name: str, jobs: Collection[int]) -> OwnQ
     Errors: those of `require_own_cluster`, `QueueUnknown` where no squeue was asked within a minute.
     """
     cluster, logins = require_own_cluster(actor, cluster_name)
-    shown = SlurmReader.objects.filter(cluster=cluster).values_list("shown", flat=True).first()
-    if shown is None or not timedelta(0) <= clock.now() - shown + timedelta(seconds=RETRY_S) <= FRESH:
-        raise QueueUnknown(
-            "Nobody has looked at this cluster’s queue within a minute.", remedy=_ASK_SLURM, retry_after_s=RETRY_S
-        )
+    shown = require_fresh(SlurmReader.objects.filter(cluster=cluster).first())
     sheets = dict(
         QueueSheet.objects.visible_to(actor).filter(cluster_user__in=logins.values())
         .values_list("cluster_user__login", "rows")
     )  # fmt: skip
     if sheets.keys() != logins.keys() or None in sheets.values():
-        raise QueueUnknown(
-            "Not all of your login names are looked after.", code="queue_not_kept", remedy=_ASK_SLURM,
-            retry_after_s=RETRY_S,
-        )  # fmt: skip
+        raise queue_not_kept()
     rows = [row for login in sorted(sheets) for row in sheets[login] or ()]
     return OwnQueue(cluster, sorted(logins), shown, rows, _ended(logins.values(), jobs, shown), _open(cluster))
+
+
+def require_fresh(reader: SlurmReader | None) -> datetime:
+    """Return when squeue was asked for what is kept. Errors: `QueueUnknown` where that is more than a minute ago."""
+    shown = reader.shown if reader else None
+    if shown is None or not timedelta(0) <= clock.now() - shown + timedelta(seconds=RETRY_S) <= FRESH:
+        raise QueueUnknown(
+            "Nobody has looked at this cluster’s queue within a minute.", remedy=_ASK_SLURM, retry_after_s=RETRY_S
+        )
+    return shown
+
+
+def queue_not_kept() -> QueueUnknown:
+    """Return the refusal to tell of login names that nobody keeps sheets of."""
+    return QueueUnknown(
+        "Not all of your login names are looked after.", code="queue_not_kept", remedy=_ASK_SLURM,
+        retry_after_s=RETRY_S,
+    )  # fmt: skip
 
 
 def _ended(logins: Collection[int], jobs: Collection[int], shown: datetime) -> list[int]:

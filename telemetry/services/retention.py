@@ -23,6 +23,7 @@ from telemetry.models import (
     IngestGap,
     IngestPayload,
     JobGpu,
+    JobOutput,
     PollingLoop,
     QuarantinedRow,
     QueueSheet,
@@ -39,6 +40,7 @@ PAYLOAD_KEPT: Final = timedelta(days=7)
 GPU_WAITS: Final = timedelta(days=30)  # a reading whose job nobody ever told of
 HOOKS_KEPT: Final = timedelta(days=7)  # as long as the events that they made
 SHEETS_KEPT: Final = timedelta(days=1)  # of a queue that no reader looks at any more; the reader keeps the others
+OUTPUTS_KEPT: Final = timedelta(days=1)  # of jobs that left the queue: by then their end is told
 GAPS_KEPT: Final = timedelta(days=90)
 # Of collectors: they say when a node was watched, so last month's figures need them until long after it.
 REPORTS_KEPT: Final = timedelta(days=100)
@@ -64,6 +66,7 @@ def prune() -> dict[str, int]:
         "gpu_readings": _delete(JobGpu.objects.filter(job__isnull=True, received__lt=now - GPU_WAITS)),
         "gaps": _delete(IngestGap.objects.filter(until__lt=now - GAPS_KEPT)),
         "hook_reports": _delete(HookReport.objects.filter(received__lt=now - HOOKS_KEPT), _MANY),
+        "job_outputs": _delete(JobOutput.objects.filter(left__lt=now - OUTPUTS_KEPT), _MANY),
         "queue_sheets": _delete(
             QueueSheet.objects.exclude(
                 cluster_user__cluster__in=SlurmReader.objects.filter(shown__gte=now - SHEETS_KEPT).values("cluster")

@@ -119,15 +119,15 @@ def test_nobody_waits_for_a_job_that_never_shows(portal, folder: Path) -> None:
 
 def test_what_is_not_printed_is_shared(portal, folder: Path) -> None:
     portal.shared = 200, {"out": "YWJjCg==", "complaint": "careful\n", "status": 3, "age_s": 1.0}
-    ran = run(folder, portal.url, "sacct", "-X", "-j", "7")
+    ran = run(folder, portal.url, "sacct", "-j", "7")
     assert (ran.stdout, ran.returncode) == ("abc\n", 3) and ran.stderr.endswith("careful\n")
     assert portal.asked == [
         {
             "program": "sacct",
-            "arguments": ["-X", "-j", "7"],
+            "arguments": ["-j", "7"],
             "login": ME,
             "cluster": "",
-            "reason": "accounting",
+            "reason": "steps",
             "zone": "UTC",
         }
     ]

@@ -122,7 +122,8 @@ def test_the_pass_follows_the_form(cast: Cast) -> None:
     shown = client.get("/my-lab/okafor/pass.html", said).content.decode()
     for words in ("Elevated", "3 points", "Unattended", "colleague", "login03", "gpu-shared", "then staff", "30 days"):
         assert words in shown, words
-    assert "then staff" not in client.get("/my-lab/okafor/pass.html", {"autonomy": "unattended"}).content.decode()
+    named = {"autonomy": "unattended", "partitions": "shared"}
+    assert "then staff" not in client.get("/my-lab/okafor/pass.html", named).content.decode()
     odd = client.get("/my-lab/okafor/pass.html", {"autonomy": "wild", "owner": "outsider"}).content.decode()
     assert "Supervised" in odd and "outsider" not in odd
 
@@ -140,7 +141,7 @@ def _pass(page: str) -> str:
 def test_the_form_says_when_staff_approve_too(cast: Cast) -> None:
     page = sign_in(cast.pi).get("/my-lab/").content.decode()
     assert "Staff approve this too" not in page
-    assert "above the standard tier, 3 points and more, also waits for staff" in page
+    assert "What has 3 points and more also waits for staff" in page
 
 
 def test_a_bad_name_gets_a_free_one_suggested_at_its_field(cast: Cast) -> None:
@@ -279,3 +280,25 @@ def test_a_member_sees_no_sessions_and_no_history_of_a_colleagues_agent(cast: Ca
         found = sign_in(person).get("/agents/okafor-docking/")
         assert ("login-secret" in found.content.decode(), found.context["session_count"]) == (sees, int(sees))
         assert ("agent suspend" in found.content.decode(), found.context["audit_count"] > 0) == (sees, sees)
+
+
+def test_hours_and_version_are_declared_in_the_form(cast: Cast) -> None:
+    response = _register(cast, start="08:00", end="18:00", harness_version="2.1")
+    assert response.status_code == 422 and "Choose the days of the week" in response.content.decode()
+    wish = WISH | {"days": ["0", "1", "2", "3", "4"], "start": "08:00", "end": "18:00", "harness_version": "2.1"}
+    sign_in(cast.pi).post("/my-lab/okafor/register/", wish)
+    page = sign_in(cast.pi).get("/agents/okafor-membrane/").content.decode()
+    assert "Mon to Fri, 08:00 to 18:00" in page and "Claude Code 2.1" in page
+
+
+def test_a_pi_switches_the_labs_rule_on_and_a_member_registers_without_a_click_of_theirs(cast: Cast) -> None:
+    pi = sign_in(cast.pi)
+    assert "Let agents of low risk in" in pi.get("/my-lab/").content.decode()
+    assert "Let agents of low risk in" not in sign_in(cast.colleague).get("/my-lab/").content.decode()
+    pi.post("/my-lab/okafor/rule/", {"on": "yes"})
+    page = sign_in(cast.colleague).get("/my-lab/").content.decode()
+    assert "the lab’s rule for agents of low risk, at once" in _pass(page)
+    assert "gha_" in _register(cast, "colleague").content.decode()
+    pi.post("/my-lab/okafor/rule/", {"on": "no"})
+    _register(cast, "colleague", name="okafor-second")
+    assert Agent.objects.get(name="okafor-second").status == "requested"

@@ -88,6 +88,7 @@ PAGES: list[Row] = [
     Row("POST", "/kill-switch/{switch}/end/", 403, {"nobody": 302, "staff": 422, "infosec": 422}),
     for_the_lab("POST", "/agents/{agent}/tokens/", 422, staff=422),
     for_the_lab("POST", "/agents/{agent}/tokens/{key}/revoke/", 404, staff=404),
+    for_the_lab("POST", "/agents/{agent}/tokens/{key}/rotate/", 404, staff=404),
     signed_in("GET", "/agents/{agent}/telemetry.json", outsider=404),
     # Its owner alone decides: to decline needs no word of the site's.
     Row("POST", "/agents/{agent}/telemetry/", 403, {"nobody": 302, "colleague": 302, "outsider": 404}),
@@ -105,6 +106,9 @@ PAGES: list[Row] = [
     signed_in("GET", "/my-lab/"),
     Row("GET", "/my-lab/{lab}/costs.json", 404, {"nobody": 302, "colleague": 403}),
     Row("GET", "/my-lab/{lab}/pass.html", 404, {"nobody": 302, "pi": 200, "manager": 200, "colleague": 200}),
+    Row(
+        "POST", "/my-lab/{lab}/rule/", 404, {"nobody": 302, "pi": 302, "manager": 403, "colleague": 403, "auditor": 403}
+    ),
     Row(
         "POST",
         "/my-lab/{lab}/register/",
@@ -148,6 +152,11 @@ PAGES: list[Row] = [
             ("POST", {"auditor": 403}, "dead/{dead_letter}/drop/", 302),
         )
     ),
+    signed_in("GET", "/notices/"),
+    signed_in("GET", "/notices/count/"),
+    Row("POST", "/notices/read/", 302, {"auditor": 403}),
+    signed_in("GET", "/notices/choose/"),
+    Row("POST", "/notices/choose/", 422, {"nobody": 302, "auditor": 403}),
     signed_in("GET", "/jobs/live/"),
     signed_in("GET", "/jobs/"),
     signed_in("GET", "/jobs/{job_pk}/", outsider=404),
@@ -184,6 +193,19 @@ PAGES: list[Row] = [
 OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/openapi.json", 200),
     Row("GET", "/api/v1/me", 200, {"none": 401, "service": 403}),
+    # Off: tests/principals/test_login_by_munge.py switches it on. How a token is got asks for none.
+    Row("GET", "/api/v1/login/munge", 409),
+    Row("POST", "/api/v1/login/munge", 409, {}, {"credential": "MUNGE:x:"}),
+    Row("POST", "/api/v1/token/rotate", 200, {"none": 401, "service": 403}),
+    Row("POST", "/api/v1/token/revoke", 200, {"none": 401, "service": 403}),
+    # 422 for a harness that nobody knows: so nothing is made, and no role asks for a name that the one before took.
+    Row(
+        "POST",
+        "/api/v1/agents",
+        422,
+        {"none": 401, "service": 403},
+        {"name": "helper", "harness": "skynet", "purpose": "p", "expires": "2027-01-01T00:00:00Z"},
+    ),
     Row("GET", "/api/v1/events", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/events/stream", 200, {"none": 401, "service": 403}),
     Row(
@@ -233,6 +255,7 @@ OPERATIONS: list[Row] = [
     Row("GET", "/api/v1/jobs/{cluster}/{job}", 403, {"none": 401, "agent": 200, "foreign_agent": 404}),
     # Whose queue is not kept is told so: tests/telemetry/test_slurm_api.py keeps one.
     Row("GET", "/api/v1/slurm/squeue", 409, {"none": 401, "service": 403}),
+    Row("GET", "/api/v1/slurm/sacct?login=nobody", 403, {"none": 401}),
     Row(
         "POST",
         "/api/v1/slurm/shared-calls",

@@ -42,8 +42,10 @@ def test_answers_become_a_portal(tmp_path):
     secret.write_text("s3cret\n")
     asked = _manage(
         "setup", "--file", str(file),
-        # address, facility, data, database, sign-in, issuer, client, secret file, claim, staff
-        typed=f"\nOakfield Computing\n{tmp_path / 'data'}\n\nopenid\nhttps://id.example.org\n\n{secret}\nuid\nu0007\n",
+        # address, facility, data, database, sign-in, issuer, client, secret file, claim,
+        # mail server, from, its way, its user, staff
+        typed=f"\nOakfield Computing\n{tmp_path / 'data'}\n\nopenid\nhttps://id.example.org\n\n{secret}\nuid\n"
+        "mail.example.org\ngatehouse@example.org\n\n\nu0007\n",
         GATEHOUSE_DATA=str(tmp_path / "before"),
     )  # fmt: skip
     assert asked.returncode == 0, asked.stderr
@@ -54,9 +56,10 @@ def test_answers_become_a_portal(tmp_path):
     )
     assert rows.fetchall() == [("u0007", 1)]
     # The portal that reads the file alone is the one that was described; a shell reads the same.
-    code = "from django.conf import settings as s; print(s.FACILITY_NAME, s.SIGN_IN.login_claim, s.SIGN_IN.by_oidc)"
+    shows = "s.FACILITY_NAME, s.SIGN_IN.login_claim, s.SIGN_IN.by_oidc, s.MAIL.port"
+    code = f"from django.conf import settings as s; print({shows})"
     shown = _manage("shell", "--no-imports", "-c", code, GATEHOUSE_ENV_FILE=str(file))
-    assert shown.stdout.strip() == "Oakfield Computing uid True", shown.stderr
+    assert shown.stdout.strip() == "Oakfield Computing uid True 587", shown.stderr
     by_shell = subprocess.run(["sh", "-c", f". {file}; echo $GATEHOUSE_FACILITY"], capture_output=True, text=True)
     assert by_shell.stdout == "Oakfield Computing\n"
 
@@ -80,6 +83,10 @@ def test_it_overwrites_nothing(tmp_path):
         (["--sign-in", "openid", "--staff", "u0007"], "--oidc-secret-file"),
         (["--sign-in", "front", "--staff", "u0007"], "GATEHOUSE_REMOTE_USER_FROM"),
         (["--sign-in", "front", "--front-from", "10.0.4.7"], "--staff"),
+        (
+            ["--sign-in", "front", "--front-from", "10.0.4.7", "--staff", "u1", "--smtp-host", "m"],
+            "GATEHOUSE_MAIL_FROM",
+        ),
         (["--sign-in", "front", "--url", "gatehouse", "--staff", "u0007"], "https://host"),
         (["--sign-in", "front", "--database", "postgres://db/g", "--staff", "u0007"], "--broker"),
         (["--sign-in", "front", "--database", "mysql://db", "--staff", "u0007"], "postgres://"),
@@ -137,3 +144,15 @@ def test_half_a_provider_is_refused(tmp_path):
 def test_a_settings_file_that_is_not_there_is_said(tmp_path):
     done = _manage("check", GATEHOUSE_ENV_FILE=str(tmp_path / "none"), GATEHOUSE_DATA=str(tmp_path))
     assert done.returncode == 1 and "GATEHOUSE_ENV_FILE" in done.stderr
+
+
+def test_the_mail_servers_password_comes_from_a_file(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret\n")
+    mail = {"smtp_host": "m.example.org", "mail_from": "g@example.org", "smtp_user": "g"}
+    made = environment_of(answers(**mail, smtp_password_file=str(secret)))
+    assert (made["GATEHOUSE_SMTP_PASSWORD"], made["GATEHOUSE_SMTP_SECURITY"]) == ("s3cret", "starttls")
+    with pytest.raises(Invalid, match="password is not there"):
+        environment_of(answers(**mail))
+    with pytest.raises(Invalid, match="in the clear"):
+        environment_of(answers(**mail, smtp_password_file=str(secret), smtp_security="none"))

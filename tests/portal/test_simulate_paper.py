@@ -48,7 +48,7 @@ def lines_of(plan: Plan, acts: int) -> str:
     text = accounting.HEADER
     for act in plan.acts[:acts]:
         batch = workload.decide(act)
-        text += "".join(writer.lines(batch, workload.runs(batch), writer.take_ids(act.size)))
+        text += "".join(writer.lines(batch, workload.runs(batch), writer.take_ids(act.size), "1:0"))
     return text
 
 

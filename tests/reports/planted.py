@@ -54,6 +54,7 @@ def places() -> Iterator[Place]:
         yield Place(("session_people", who), AMOUNT, "session-age", row, "people")
     for quadrant in ("both", "compute", "memory", "low"):
         yield Place(("gpu_quadrants", quadrant), SHARE, "gpu-utilisation", quadrant, "share")
+    yield from _failures()
     yield from _commands()
     yield from _places()
     for row in ("command", "submit_line", "script", "template", "application", "work_dir"):
@@ -91,6 +92,18 @@ def _behaviour(actor: str) -> Iterator[Place]:
         yield Place(path, SHARE, "resubmitted", f"cancelled-{actor}", f"within_{minutes}")
     yield at("out_of_memory", AMOUNT, "oom-unchanged", "jobs")
     yield at("unchanged", SHARE, "oom-unchanged", "unchanged")
+
+
+def _failures() -> Iterator[Place]:
+    """Yield who fails twice the same way."""
+    columns = {
+        "share": SHARE, "people": AMOUNT, "repeated": AMOUNT, "again": AMOUNT, "later": SHARE, "other_day": SHARE,
+        "median_s": MEDIAN, "untold": SHARE,
+    }  # fmt: skip
+    for actor in ACTORS:
+        for name, kind in columns.items():
+            column = name.removesuffix("_s")
+            yield Place(("repeated_failures", actor, name), kind, "repeated-failures", actor, column)
 
 
 _CATEGORIES: Final = ("text", "build", "packages", "versions", "slurm", "editors", "network", "interpreters", "other")
@@ -168,6 +181,7 @@ DERIVED: Final = {
     "commands_an_active_minute": "of no figure: the paper counts by time",
     "unknown_commands": "a share of all: below",
     "users": "of activity: those who have sessions",
+    "untold_people": "of no figure: of them the report says the share of failures, if they are enough",
 }
 
 
@@ -188,9 +202,14 @@ def with_derived(planted: dict[str, Any]) -> dict[str, Any]:
 
 def is_of_few(planted: Mapping[str, Any], place: Place) -> bool:
     """Say whether a planted number is about fewer than five people, so that the report withholds it."""
-    if "destructive" not in place.planted:
+    *path, name = place.planted
+    if "destructive" in path:
+        who = "users"
+    elif "repeated_failures" in path:
+        who = {"people": "people", "untold": "untold_people"}.get(name, "repeated")
+    else:
         return False
-    return 0 < number_at(planted, (*place.planted[:-1], "users")) < FEWEST
+    return 0 < number_at(planted, (*path, who)) < FEWEST
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from portal.core.errors import Conflict, NotAllowed
 from portal.core.models import AuditEvent
 from portal.reports import services
 from portal.reports.models import Report
+from principals.models import Notice
+from principals.services import notices
 from telemetry.selectors import Period
 from tests import factories
 from tests.conftest import Cast, sign_in
@@ -160,3 +162,11 @@ def test_a_report_that_is_not_there_is_a_page_that_says_so(cast: Cast, draft: Re
 
 def test_a_draft_is_not_there_for_others(cast: Cast, draft: Report) -> None:
     assert sign_in(cast.pi).get("/reports/aster/2026-07/").status_code == 404
+
+
+def test_who_subscribed_is_sent_the_short_form(cast: Cast, staff: Any, draft: Report) -> None:
+    notices.choose(actor=factories.actor_of(cast.outsider), choices={"report_published": ("at_once", True)})
+    publish(staff, draft)
+    notice = Notice.objects.get()
+    assert (notice.person, notice.url) == (cast.outsider, draft.get_absolute_url())
+    assert "Headlines" in notice.text and "July 2026" in notice.title

@@ -115,6 +115,7 @@ def test_the_planted_numbers_are_near_those_published(loop: tuple[dict[str, Any]
         assert found["run_time_median_s"] == pytest.approx(median, rel=0.01)
         assert found["after_cancel_median_s"] == pytest.approx(gap, rel=0.1)
         assert found["unchanged"] == pytest.approx(unchanged, abs=0.01)
+    assert planted["repeated_failures"]["agent"]["share"] == pytest.approx(0.57, abs=0.03)
     assert planted["behaviour"]["agent"]["on_test"] == pytest.approx(0.0107, abs=0.001)
     assert planted["queries_per_job"]["agent"] == pytest.approx(3.18, rel=0.02)
 

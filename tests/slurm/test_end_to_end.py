@@ -108,10 +108,8 @@ def test_two_hundred_jobs_reach_everybody_once_whatever_is_killed() -> None:
         wait_for_all(site, quiet, PATIENCE_S)
         wait_until_heard(site, subscribers, quiet)
         lag_s = print_lags(site, subscribers, "Nothing killed", set(quiet))
-        began_s, state = time.time(), facility.folder / "state/job_state"
         rest = [site.submit(4) for _ in range(JOBS - QUIET)]
-        # Slurm forgets what it has not saved: then these jobs are gone, and their numbers are given again.
-        facility.wait_until(lambda: state.exists() and state.stat().st_mtime > began_s + 1, "the jobs to be saved")
+        facility.wait_until_saved()
         for number, name_of in enumerate(("slurmctld", "eventd", "web", "reader", "worker", "redis"), start=1):
             site.kill(name_of)
             time.sleep(AWAY_S)  # while jobs end

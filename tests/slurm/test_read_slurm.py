@@ -12,7 +12,7 @@ from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster
 from telemetry.engine.slurm.identity import Identity
 from telemetry.engine.slurm.queue import read_queue_json
-from telemetry.models import Job, SchedulerCalls, SlurmReader
+from telemetry.models import Job, JobOutput, SchedulerCalls, SlurmReader
 from telemetry.services import Commands, Reader, SlurmUnavailable
 from telemetry.services.reader.naming import WrongCluster
 from tests import factories
@@ -56,6 +56,20 @@ def test_a_job_is_followed_from_its_submission_over_a_requeue_to_its_end(reader:
     # No sweep of accounting lists this one: it never became eligible again.
     look_until(reader, facility, job, "REQUEUED", "CANCELLED")
     facility.wait_until(lambda: not reader.look() or not reader.unsettled, "everything to be settled")
+
+
+def test_the_queue_says_why_a_job_waits_and_where_it_writes(reader: Reader, facility: Slurm) -> None:
+    job = facility.submit("--begin=now+1hour", "--output=/logs/%j.out", "--error=/logs/100%%.err", script=LONG)
+    array = facility.submit("--array=1-2", "--begin=now+1hour", "--output=/logs/%A_%a.out", script=LONG)
+
+    def reasons() -> set[str]:
+        reader.look()
+        return set(Job.objects.filter(raw_id__in=(job, array)).values_list("reason", flat=True))
+
+    facility.wait_until(lambda: reasons() == {"BeginTime"}, "the reason")
+    facility.run("scancel", str(job), str(array))
+    told = JobOutput.objects.of(reader.cluster, [job, array])
+    assert told == {job: ("/logs/%j.out", "/logs/100%%.err"), array: ("/logs/%A_%a.out", "/logs/%A_%a.out")}
 
 
 def test_a_sweep_finds_what_ended_while_nobody_looked(reader: Reader, cluster: Cluster, fates: Fates) -> None:

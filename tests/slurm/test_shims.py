@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,9 +42,11 @@ class Jobs:
     cancelled: int
     foreign: int
     gone: int
+    never: int  # cancelled before it could begin
+    requeued: int
 
     def fill(self, line: str) -> list[str]:
-        return line.format_map(vars(self)).split("\t")
+        return line.format_map(vars(self) | {"year": time.gmtime().tm_year}).split("\t")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +59,7 @@ def jobs(facility: Slurm) -> Iterator[Jobs]:
         running=running, array=array, cancelled=cancelled,
         begun=submit("--begin=now+1hour", "--job-name=  two  words  ", script=LONG),
         completed=submit(script="true"), failed=submit(script="exit 3"), foreign=submit(script=LONG, user=OTHER),
-        gone=4_000_000,
+        gone=4_000_000, never=submit("--begin=now+1hour", script=LONG), requeued=submit("--requeue", script=LONG),
     )  # fmt: skip
     waiting = [
         submit(f"--dependency=afterok:{running}", "--partition=shared,test", script="true"),
@@ -65,14 +68,18 @@ def jobs(facility: Slurm) -> Iterator[Jobs]:
         submit("--ntasks=800", script="true"),
     ]
     facility.wait_for(cancelled, "RUNNING")
-    run("scancel", str(cancelled))
-    facility.wait_for(cancelled, "CANCELLED")
+    facility.wait_for(made.requeued, "RUNNING")
+    run("scancel", str(cancelled), str(made.never))
+    run("scontrol", "requeue", str(made.requeued))
+    for job in (cancelled, made.never):
+        facility.wait_for(job, "CANCELLED")
+    facility.wait_for(made.requeued, "REQUEUED", "PENDING")
     for job in (made.completed,):
         facility.wait_for(job, "COMPLETED")
     facility.wait_until(lambda: run("squeue", "-h", "-t", "R", "-j", f"{array}").count("\n") == 2, "the array")
     facility.wait_until(lambda: not run("squeue", "-h", "-t", "CG,CF"), "everything to settle")
     yield made
-    run("scancel", *map(str, (running, array, made.begun, made.foreign, *waiting)))
+    run("scancel", *map(str, (running, array, made.begun, made.foreign, made.requeued, *waiting)))
 
 
 @pytest.fixture
@@ -130,7 +137,7 @@ class Node:
         self.reader.look()
         return list(QueueSheet.objects.values_list("rows", flat=True))
 
-    def compare(self, *command: str, by: str = "as of", **environment: str) -> str:
+    def compare(self, *command: str, by: str = "s ago.\n", **environment: str) -> str:
         """Compare what both print of the same moment: the real command says the same before and after ours.
 
         Return what differs, "" where nothing does; `by` is what ours says of where it has it from.
@@ -204,6 +211,33 @@ squeue	--me	-t	all	-O	JobID:|,Name:|,State:|,Reason:|,StartTime:|,EndTime:|
 squeue	--me	-O	tres-alloc:60,NumCPUs:.4 ,numtasks:3,restartcnt:2x
 squeue	--me	-t	all	-O	SubmitTime:.25 ,TimeLeft:12,timeleft:.2 ,Dependency:8
 """
+ACCOUNTS = """\
+sacct	-X
+sacct	-Xn
+sacct	-X	-P
+sacct	-XPn	-o	jobid,state
+sacct	--allocations	--parsable2	--noheader	--format=JobIDRaw,State
+sacct	-X	-u	daemon	-S	today	-E	now	-o	JobID,Start,End,Elapsed,State%25
+sacct	-X	-S	now-2hours	-o	jobid,submit,eligible,start,end
+sacct	-X	-P	-S	now-1days	-E	now-1hours
+sacct	-X	-j	{running}
+sacct	-X	-j	{begun},{never}	-o	jobid,eligible,start,end,elapsed,state,exitcode
+sacct	-X	-n	-P	-j	{completed}
+sacct	-Xnj{completed}	-o	State
+sacct	-X	-j	{completed},{failed}	-o	JobID,State%20,ExitCode,Elapsed,JobName%5
+sacct	-X	-j	{failed},{failed},{completed}
+sacct	-X	-j	{cancelled}	-o	jobid%3,state%-12,user%2,jobidraw%-3,account%1
+sacct	-X	-P	-j	{cancelled},{never}	-o	JobID,State,ExitCode,Start,End
+sacct	-X	-j	{requeued}	-o	jobid,state,submit,start
+sacct	-X	-j	{array}	-o	jobid%20,jobidraw,state
+sacct	-X	-j	{array}_1,{array}_2	-o	jobid,state
+sacct	-X	-P	-j	{running}	-o	jobname,workdir,submitline,nodelist,nnodes,ncpus,qos,timelimit,timelimitraw
+sacct	-X	-j	{running}	-o	jobname%-9,workdir%4,submitline,nodelist%2,nnodes%1,ncpus%1,qos,timelimit%4
+sacct	-X	-j	{failed}	-o	elapsedraw,cputimeraw,cputime,timelimitraw%1,partition,alloccpus,account
+sacct	-X	-j	{failed}	-S	now-2hours	-E	now+1hours
+sacct	-X	-j	{failed}	-E	now-1days
+sacct	-X	-P	-n	-S	{year}-01-01T00:00	-E	{year}-01-01T00:00:01	-j	{failed}
+"""
 SHARED = """\
 squeue	--me	-l
 squeue	-u	daemon	-r	-h
@@ -211,8 +245,8 @@ squeue	--me	-S	i	-o	%i %j
 squeue	--me	-h	-o	%p %g
 squeue	-j	{array}
 squeue	-j	{array}_5
-sacct	-X	-n	-P	-j	{completed}
-sacct	-X	-j	{completed},{failed}	-o	JobID,State%20,ExitCode,Elapsed,JobName%5
+sacct	-X	-n	-P	-j	{completed}	-o	JobID,ReqMem,DerivedExitCode
+sacct	-X	-j	{completed},{failed}	-D
 sacct	-j	{failed}	-P	-o	JobID,State,ExitCode
 sacct	-X	-n	-S	now-1hours	-E	now	-u	daemon	-A	chem	-s	F
 sacct	--json	-X	-j	{failed}
@@ -228,6 +262,9 @@ squeue	-j	{gone}
 squeue	-M	all	--me
 squeue	--me	-i	5
 sacct	-a
+sacct	-X	-j	{gone}
+sacct	-X	-j	{running},{foreign}
+sacct	-X	-u	games
 sacct	-j	{foreign}
 sacct	-u	games
 sacct	--json
@@ -239,6 +276,19 @@ def test_squeue_prints_from_what_the_portal_knows(node: Node, jobs: Jobs) -> Non
     assert (ACCOUNT, ME, OTHER) == ("chem", "daemon", "games")  # as the command lines say
     wrong = [said for line in PRINTED.splitlines() if (said := node.compare(*jobs.fill(line)))]
     assert not wrong, "\n".join(wrong)
+
+
+def test_sacct_prints_from_what_the_portal_knows(node: Node, jobs: Jobs) -> None:
+    wrong = [said for line in ACCOUNTS.splitlines() if (said := node.compare(*jobs.fill(line)))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_is_altered_is_asked_about(node: Node, jobs: Jobs) -> None:
+    """Also where the state of the job stays."""
+    alter = ("scontrol", "update", f"jobid={jobs.begun}", "timelimit=3", "partition=test")
+    node.facility.run(*alter)
+    asked = ("sacct", "-X", "-j", str(jobs.begun), "-o", "partition,timelimit")
+    assert not node.compare(*asked)
 
 
 def test_others_are_run_once_for_all(node: Node, jobs: Jobs) -> None:
@@ -271,6 +321,7 @@ def test_time_that_is_used_grows_as_squeue_says(node: Node, jobs: Jobs) -> None:
 def test_times_are_of_the_zone_of_the_node(node: Node, jobs: Jobs) -> None:
     assert not node.compare("squeue", "-j", str(jobs.running), "-o", "%S %e %V", TZ="America/New_York")
     assert not node.compare("sacct", "-X", "-j", str(jobs.failed), "-o", "Submit,End", TZ="Asia/Tokyo")
+    assert not node.compare("sacct", "-X", "-S", "today", "-o", "JobID,Submit", TZ="America/Caracas")
 
 
 def test_what_is_nobodys_own_is_left_to_the_real_command(node: Node, jobs: Jobs) -> None:

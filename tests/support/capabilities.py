@@ -18,6 +18,7 @@ CAPABILITIES = {
     "browser": CHROMIUM.exists(),
     "shared_data": SHARED_DATA.is_dir(),
     "slurm": not slurm.find_missing(),
+    "munge": not os.geteuid() and all(map(slurm.find, ("munged", "munge", "unmunge", "faketime"))),
     "sshd": sshd.is_there(),
 }
 WORDS = {
@@ -26,6 +27,7 @@ WORDS = {
     "browser": "Chromium",
     "shared_data": "../shared/data",
     "slurm": "Slurm (as root)",
+    "munge": "MUNGE and faketime (as root)",
     "sshd": "OpenSSH's server (as root, no other syslog)",
 }
 _IS_MISSING = "is missing here"

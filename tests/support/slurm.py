@@ -130,6 +130,15 @@ class Slurm:
             _write(made, text if name in ("gatehouse-hook.sh", *names) else "#!/bin/sh\n", mode=0o755)
             made.rename(made.with_name(name))
 
+    def wait_until_saved(self) -> None:
+        """Wait until all that was submitted is in the state that the controller saves within seconds of a change.
+
+        What is not is forgotten where it is killed: those jobs never run, and their numbers are given again. Call it
+        once the last job is submitted and while jobs run: a file of before, or of in between, does not hold them all.
+        """
+        state, submitted_s = self.folder / "state/job_state", time.time()
+        self.wait_until(lambda: state.exists() and state.stat().st_mtime > submitted_s + 1, "the jobs to be saved")
+
     def kill_controller(self) -> None:
         """End the controller as a crash would."""
         self.daemons["slurmctld"].kill()
@@ -187,10 +196,11 @@ def find_missing() -> str:
     """Say what a private Slurm lacks on this machine; "" where it can run."""
     if os.geteuid():
         return "root's rights"
-    return ", ".join(name for name in PROGRAMS if not _find(name))
+    return ", ".join(name for name in PROGRAMS if not find(name))
 
 
-def _find(name: str) -> str | None:
+def find(name: str) -> str | None:
+    """Return where a program of Slurm or MUNGE is."""
     return find_program(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
 
 
@@ -219,7 +229,7 @@ def slurm(folder: Path, *, hooks: bool = False) -> Iterator[Slurm]:
         made.use_hooks(*HOOKS)
     with contextlib.ExitStack() as stack:
         sql = _prepare_sql(folder)
-        stack.enter_context(_munge(folder))
+        stack.enter_context(munge(folder))
         stack.enter_context(_daemon(made, ["mariadbd", *sql, f"--port={ports['sql_port']}"], ports["sql_port"]))
         stack.enter_context(_daemon(made, ["slurmdbd", "-D"], ports["dbd_port"]))
         made.run("sacctmgr", "-i", "add", "cluster", CLUSTER)
@@ -257,11 +267,14 @@ def _prepare_sql(folder: Path) -> Sequence[str]:
 
 
 @contextlib.contextmanager
-def _munge(folder: Path) -> Iterator[None]:
-    key, sockets = folder / "munge.key", folder / "munge.socket"
-    key.write_bytes(os.urandom(128))
-    key.chmod(0o400)
-    command = ["munged", "--foreground", "--force", f"--key-file={key}", f"--socket={sockets}"]
+def munge(folder: Path, *, key: bytes = b"", ahead_s: int = 0) -> Iterator[Path]:
+    """Run a munged with its socket in a folder; `key`: another realm's or the same; `ahead_s`: its clock is wrong."""
+    file, sockets = folder / "munge.key", folder / "munge.socket"
+    file.write_bytes(key or os.urandom(128))
+    file.chmod(0o400)
+    wrong = ["faketime", "-f", f"{ahead_s:+d}s"] if ahead_s else []
+    program = find("munged") or "munged"
+    command = [*wrong, program, "--foreground", "--force", f"--key-file={file}", f"--socket={sockets}"]
     places = [f"--{name}={folder}/munged.{end}" for name, end in
               (("pid-file", "pid"), ("log-file", "log"), ("seed-file", "seed"))]  # fmt: skip
     with _ended(subprocess.Popen([*command, *places], stderr=subprocess.DEVNULL)) as server:
@@ -269,7 +282,7 @@ def _munge(folder: Path) -> Iterator[None]:
         while not sockets.exists():
             assert server.poll() is None and time.monotonic() < deadline, "munged does not start"
             time.sleep(0.02)
-        yield
+        yield sockets
 
 
 @contextlib.contextmanager
@@ -283,7 +296,7 @@ def _daemon(made: Slurm, command: Sequence[str], port: int) -> Iterator[None]:
 
 
 def _start(made: Slurm, command: Sequence[str], port: int) -> None:
-    program = _find(command[0])
+    program = find(command[0])
     assert program is not None
     with (made.folder / f"{command[0]}.out.log").open("ab") as log:
         started = subprocess.Popen([program, *command[1:]], env=made.environment, stdout=log, stderr=log)

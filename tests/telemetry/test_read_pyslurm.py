@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from principals.actors import SYSTEM_ACTOR
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.identity import Identity
-from telemetry.engine.slurm.queue import Standing
+from telemetry.engine.slurm.queue import QueueNote, Standing
 from telemetry.engine.slurm.records import JobRecord, Outcome, StepSeen
 from telemetry.engine.slurm.statistics import Asked, Statistics
 from telemetry.models import InventoryReading, Job, Node, Qos, SlurmReader
@@ -57,9 +57,13 @@ PARTITION = {
     "allowed_accounts": ["ALL"], "denied_accounts": ["ALL"], "allowed_qos": ["ALL"], "denied_qos": ["ALL"],
     "qos": None, "preempt_mode": "OFF",
 }  # fmt: skip
+QUEUED = {
+    "id": 7, "state": "RUNNING", "requeue_count": 0, "state_reason": "None", "standard_output": "/w/slurm-7.out",
+    "standard_error": "",
+}  # fmt: skip
 TOLD: dict[str, Any] = {
     "Config": {"cluster_name": "aster", "version": "25.11.7"},
-    "Jobs": [{"id": 7, "state": "RUNNING", "requeue_count": 0}, {"id": 6, "state": "COMPLETED", "requeue_count": 0}],
+    "Jobs": [QUEUED, QUEUED | {"id": 6, "state": "COMPLETED"}],
     "db.Jobs": [JOB], "Nodes": [NODE], "Partitions": [PARTITION], "db.QoS": [{"name": "normal"}],
     "db.Associations": [ASSOCIATION, ASSOCIATION | {"cluster": "borealis", "user": "eve"}],
     "Statistics": {"data_since": 5, "rpcs_by_user": {"ada": {"user_name": "ada", "count": 3, "time": 27}}},
@@ -97,6 +101,7 @@ def test_each_question_is_answered_in_the_normal_form(made: Made) -> None:
     source = made()
     assert source.identify() == Identity("aster", "25.11.7")
     assert source.look() == {7: Standing("RUNNING", 0)}
+    assert source.notes[7] == QueueNote("", "/w/slurm-7.out", "")
     assert source.count() == Statistics(5, {"ada": Asked(3, 27)})
     (record, *steps) = source.account_for([7, 9], now_s=NOW_S)
     assert isinstance(record, JobRecord)

@@ -4,6 +4,7 @@ import base64
 import stat
 from datetime import timedelta
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -12,6 +13,7 @@ from principals.actors import SYSTEM_ACTOR
 from principals.models import Agent, ClusterUser
 from telemetry.engine.slurm.identity import Identity
 from telemetry.engine.slurm.printing import KEYS
+from telemetry.engine.slurm.queue import QueueNote
 from telemetry.engine.slurm.queue_texts import Texts
 from telemetry.models import Partition, QueueSheet, ShimUse, SlurmReader
 from telemetry.services import Reader, prune
@@ -124,6 +126,7 @@ class Squeue:
     """A source that prints, of some release."""
 
     calls, busy_s, texts = 0, 0.0, Texts([], 1000, 1000)
+    notes: ClassVar[dict[int, QueueNote]] = {}
 
     def __init__(self, release: str) -> None:
         self.release = release

@@ -1,12 +1,14 @@
 """The look at all jobs of a month takes in what belongs to it, and its figures say what was found."""
 
+from typing import Any
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from principals.actors import SYSTEM_ACTOR
 from telemetry.engine.period_study import AFTER_S
-from telemetry.figures import Readings, measure
+from telemetry.figures import Measured, Readings, measure
 from telemetry.models import Job
 from telemetry.selectors import Period, Scope
 from telemetry.selectors.period_study import study
@@ -136,9 +138,46 @@ def test_what_is_withheld_of_an_actor_cannot_be_had_from_the_unknown_share(facil
         assert set(oom_rows(scope)[who]) == {None} and "fewer than 5" in found.note
 
 
+def _fail(facility: Facility, number: int, *, times: int, actor: str = "agent", line: str = "sbatch a.sh") -> None:
+    """Jobs of somebody that fail in the same way, six hours after each other."""
+    for at in (DAY_0 + 21 * HOUR + place * 6 * HOUR for place in range(times)):
+        how = {"state": "FAILED", "actor": actor, "submit_line": line, "exit_code": 1, "exit_signal": 0}
+        make_job(facility.users[number], facility.big, submit=at, start=at, end=at + 60, **how)
+
+
+def failures(scope: Scope) -> tuple[Measured, dict[str, tuple[Any, ...]]]:
+    found = measure("repeated-failures", Readings(scope))
+    assert found is not None
+    return found, {row.key: row.values for row in found.rows}
+
+
+def test_who_fails_twice_the_same_way_is_told_by_actor(facility: Facility, scope: Scope) -> None:
+    for number, times in enumerate((2, 2, 2, 2, 3, 1, 1)):
+        _fail(facility, number, times=times)
+    for number in range(5):
+        _fail(facility, number, times=1, actor="unknown")
+    found, rows = failures(scope)
+    assert rows["agent"] == (5 / 7, 7, 5, 6, 1.0, 5 / 6, 6 * HOUR, 0.0)
+    assert rows["human"] == (None, 0, 0, 0, None, None, None, None)
+    assert rows["unknown"] == (0.0, 5, 0, 0, None, None, None, 0.0)
+    assert (found.value, found.unknown_share, found.note) == (5 / 7, 5 / 18, "")
+
+
+def test_what_few_people_fail_at_is_not_told(facility: Facility, scope: Scope) -> None:
+    for number in range(6):
+        _fail(facility, number, times=2 if number < 4 else 1)
+    _fail(facility, 7, times=1, line="")
+    found, rows = failures(scope)
+    assert rows["agent"] == (None, 6, *(None,) * 6)  # four repeat, and of one the command is not known
+    assert found.value is None and found.unknown_share == 0.0 and "fewer than 5" in found.note
+    _fail(facility, 8, times=1, actor="human")
+    found, rows = failures(scope)
+    assert set(rows["human"]) == {None} and found.unknown_share is None
+
+
 def test_a_month_without_jobs_says_nothing(scope: Scope) -> None:
     empty = Readings(Scope(actor=SYSTEM_ACTOR, cluster=scope.cluster, period=Period.month(2025, 7)))
     assert Job.objects.exists()
-    for key in ("median-wait", "cancel-gap", "resubmitted", "oom-unchanged", "similar-jobs"):
+    for key in ("median-wait", "cancel-gap", "resubmitted", "oom-unchanged", "similar-jobs", "repeated-failures"):
         found = measure(key, empty)
         assert found is not None and found.value is None

@@ -16,6 +16,7 @@ from portal.core.models import LiveEvent
 from portal.webhooks import batches, courier, hosts, pace, posting, services, tasks
 from portal.webhooks.models import Delivery, Webhook
 from portal.webhooks.selectors import metrics
+from principals.models import Notice
 from tests import factories
 from tests.webhooks.conftest import deliver, register, tell
 from tests.webhooks.receivers import Receiver, receiving
@@ -135,6 +136,7 @@ def test_after_the_last_attempt_it_is_a_dead_letter_and_the_next_goes_on(webhook
     deliver()
     assert [event["name"] for event in receiver.got[-1].json["data"]["events"]] == ["c"]
     assert webhook.now.is_on and webhook.now.dead_in_a_row == 0
+    assert [notice.text for notice in Notice.objects.filter(person=webhook.now.owner)] == ["It answered 500."]
 
 
 def test_its_owner_sends_it_again_under_the_same_id(webhook, receiver):

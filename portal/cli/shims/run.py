@@ -8,14 +8,25 @@ import pwd
 import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 from portal.cli import client
 from portal.cli.shims.real import run_real
-from telemetry.engine.slurm.printing import KEYS, PassedOn, Printed, Queue, print_queue, read_squeue_arguments
+from telemetry.engine.slurm.printing import (
+    FACTS,
+    KEYS,
+    Accounts,
+    PassedOn,
+    Printed,
+    Queue,
+    print_accounts,
+    print_queue,
+    read_sacct_arguments,
+    read_squeue_arguments,
+)
 
 TIMEOUT_S: Final = 5  # whoever waits longer asks Slurm
 SHARED_TIMEOUT_S: Final = 20
@@ -28,6 +39,7 @@ _LEAST_S: Final = 1.0  # between two questions to the portal
 _UNKNOWN: Final = frozenset({"queue_unknown", "queue_not_kept"})
 _ZONES: Final = "zoneinfo/"
 Attempt = Callable[[Sequence[str], str], Printed]
+Told = tuple[dict[str, Any], float]
 
 
 def run(program: str, arguments: Sequence[str]) -> int:
@@ -73,13 +85,41 @@ def _printed_or_shared(program: str, arguments: Sequence[str]) -> Printed:
 
 def _print_squeue(arguments: Sequence[str], login: str) -> Printed:
     asked = read_squeue_arguments(arguments, os.environ)
+
+    def ask() -> Told:
+        return _ask("squeue", {each.job for each in asked.jobs}, KEYS)
+
+    def answer(told: dict[str, Any]) -> Printed:
+        queue = Queue(rows=told["rows"], logins=told["logins"], ended=told["ended"], open=told["open"])
+        return print_queue(asked, queue, login=login, now_s=int(time.time()))
+
+    return _answer_soon(ask, answer)
+
+
+def _print_sacct(arguments: Sequence[str], login: str) -> Printed:
+    asked = read_sacct_arguments(arguments, os.environ, now_s=int(time.time()))
+
+    def ask() -> Told:
+        span = "" if asked.jobs else f"&since={asked.since_s}"
+        return _ask("sacct", {each.job for each in asked.jobs}, FACTS, f"&login={quote(login)}{span}")
+
+    def answer(told: dict[str, Any]) -> Printed:
+        accounts = Accounts(
+            rows=told["rows"], login=told["login"], known=told["known"], behind=told["behind"], since_s=told["since"]
+        )
+        return print_accounts(asked, accounts, login=login, now_s=int(time.time()))
+
+    return _answer_soon(ask, answer)
+
+
+def _answer_soon(ask: Callable[[], Told], answer: Callable[[dict[str, Any]], Printed]) -> Printed:
+    """Answer from what the portal tells; where it does not know a job yet, from what it tells after its next look."""
     began = time.monotonic()
     patience_s = _seconds("GATEHOUSE_NEW_S", NEW_S)
     while True:
-        told, age_s = _queue([job for job, _ in asked.jobs])
-        queue = Queue(rows=told["rows"], logins=told["logins"], ended=told["ended"], open=told["open"])
+        told, age_s = ask()
         try:
-            printed = print_queue(asked, queue, login=login, now_s=int(time.time()))
+            printed = answer(told)
         except PassedOn as passed:
             waited_s = time.monotonic() - began
             if passed.reason != "unknown_job" or age_s < waited_s or waited_s >= patience_s:
@@ -92,28 +132,22 @@ def _print_squeue(arguments: Sequence[str], login: str) -> Printed:
             return printed
 
 
-def _queue(jobs: Sequence[int]) -> tuple[dict[str, Any], float]:
-    """Ask the portal for one's own jobs in the queue; return also how old that is."""
-    numbers = ",".join(map(str, jobs))
+def _ask(program: str, jobs: Collection[int], fields: Sequence[str], more: str = "") -> Told:
+    """Ask the portal for one's own jobs; return also how old what it tells is."""
+    numbers = ",".join(map(str, sorted(jobs)))
     try:
-        told = client.get(f"/slurm/squeue?cluster={quote(_cluster())}&jobs={numbers}", timeout_s=TIMEOUT_S)
+        told = client.get(f"/slurm/{program}?cluster={quote(_cluster())}&jobs={numbers}{more}", timeout_s=TIMEOUT_S)
     except client.PortalRefused as refused:
         if refused.problem.get("code") in _UNKNOWN:
             raise PassedOn(refused.problem["code"]) from None
         raise
     age_s = _number(told.get("age_s"))
-    if age_s > _seconds("GATEHOUSE_MAX_AGE_S", OLDEST_S) or told.get("fields") != list(KEYS):
+    if age_s > _seconds("GATEHOUSE_MAX_AGE_S", OLDEST_S) or told.get("fields") != list(fields):
         raise PassedOn("old")
     return told, age_s
 
 
-def _pass_sacct(arguments: Sequence[str], login: str) -> Printed:
-    """Leave every sacct to a shared call, or to Slurm where something here changes what it prints."""
-    changing = any(name.startswith(("SACCT_", "SLURM_TIME", "SLURM_CLUSTERS", "SLURM_BITSTR")) for name in os.environ)
-    raise PassedOn("environment" if changing else "accounting")
-
-
-_ATTEMPTS: Final[dict[str, Attempt]] = {"squeue": _print_squeue, "sacct": _pass_sacct}
+_ATTEMPTS: Final[dict[str, Attempt]] = {"squeue": _print_squeue, "sacct": _print_sacct}
 
 
 def _shared(program: str, arguments: Sequence[str], login: str, reason: str) -> Printed:

@@ -120,21 +120,48 @@ def show_no_more(request: PageRequest, agent: Agent) -> HttpResponseBase:
     return redirect(agent)
 
 
-def show_token(request: PageRequest, agent: Agent, issued: IssuedToken) -> HttpResponse:
-    """Render the one page that ever holds the plain token."""
+def show_token(request: PageRequest, agent: Agent, issued: IssuedToken, old: AgentToken | None = None) -> HttpResponse:
+    """Render the one page that ever holds the plain token; `old`: the one that it replaces."""
     once.remember(request)
-    context = {"agent": agent, "token": issued.plain, "row": issued.row, "base_url": request.build_absolute_uri("/")}
+    context = {
+        "agent": agent,
+        "token": issued.plain,
+        "row": issued.row,
+        "old": old,
+        "base_url": request.build_absolute_uri("/"),
+    }
     response = render(request, "agents/token_once.html", context)
     response["Cache-Control"] = "no-store"
     return response
 
 
+@never_cache
+@require_POST
+@page
+def rotate_token(request: PageRequest, name: str, key: str) -> HttpResponseBase:
+    """Roll a token over and show the new one, this once."""
+    agent = find_agent(request, name)
+    token = find_token(agent, key)
+    if once.is_repeated(request):
+        return show_no_more(request, agent)
+    issued = principal_services.rotate_agent_token(actor=request.actor, token=token)
+    token.refresh_from_db(fields=["expires"])
+    return show_token(request, agent, issued, old=token)
+
+
+def find_token(agent: Agent, key: str) -> AgentToken:
+    """Return a token of an agent, or answer 404."""
+    return get_object_or_404(AgentToken.objects.select_related("agent"), agent=agent, key=key)
+
+
 @require_POST
 @page
 def revoke_token(request: PageRequest, name: str, key: str) -> HttpResponseBase:
-    """Revoke one token."""
+    """Revoke one token; with `both` also those it was rolled over from and to."""
     agent = find_agent(request, name)
-    token = get_object_or_404(AgentToken.objects.select_related("agent"), agent=agent, key=key)
-    principal_services.revoke_agent_token(actor=request.actor, token=token)
-    messages.success(request, f"Token {token.key} is revoked.")
+    ended = principal_services.revoke_agent_token(
+        actor=request.actor, token=find_token(agent, key), with_rotation="both" in request.POST
+    )
+    are = f"Token {ended[0]} is" if len(ended) == 1 else f"Tokens {', '.join(ended)} are"
+    messages.success(request, f"{are} revoked.")
     return redirect(agent)

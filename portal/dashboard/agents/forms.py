@@ -5,17 +5,19 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.http import HttpRequest
 
 from policies.models import AupVersion
 from portal.core import clock
 from portal.core.errors import Invalid
 from portal.dashboard.components.words import facility_zone
+from portal.dashboard.formats import counted
 from principals import services as principal_services
-from principals.engine import tiers
+from principals.engine import hours
 from principals.engine.harnesses import known_harnesses
-from principals.models import Agent, Lab, User
-from principals.services.agents import Registration
+from principals.models import Agent, Association, Lab, User
+from principals.services.agents import VERSION_LENGTH, Registration
 from security.services.cleaning import clean_text
 
 _NAMES = re.compile(r"[\s,]+")
@@ -51,6 +53,9 @@ class RegisterForm(forms.Form):
     harness = forms.ChoiceField(
         help_text="The program that runs the model. We check it against what the login node sees."
     )
+    harness_version = WordsField(
+        label="Its version", required=False, max_length=VERSION_LENGTH, help_text="As it says of itself, such as 2.1."
+    )
     purpose = WordsField(
         label="What it is for",
         max_length=2000,
@@ -65,10 +70,7 @@ class RegisterForm(forms.Form):
             ("supervised", "Supervised\nSomeone in the lab is at the keyboard and sees each step."),
             ("unattended", "Unattended\nIt submits, waits and resubmits with nobody watching."),
         ],
-        help_text=(
-            "This weighs most in its risk tier. What is above the standard tier, "
-            f"{tiers.ELEVATED_FROM} points and more, also waits for staff."
-        ),
+        help_text="This weighs most in its risk tier.",
     )
     owner = forms.ModelChoiceField(
         User.objects.none(),
@@ -81,12 +83,24 @@ class RegisterForm(forms.Form):
         help_text="At most a year. We write 30 days before.",
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
     )
+    accounts = forms.MultipleChoiceField(
+        label="Slurm accounts", required=False, widget=forms.CheckboxSelectMultiple,
+        help_text="Those that Slurm lets who answers for it charge. None ticked: any of them.",
+    )  # fmt: skip
     hosts = NamesField(
         label="Login nodes", required=False, help_text="Its sessions are matched on these only. Empty: any."
     )
     partitions = NamesField(
         label="Partitions", required=False, help_text="Leave out what it does not need. Empty: any."
     )
+    days = forms.TypedMultipleChoiceField(
+        label="Days on which it works", required=False, coerce=int, widget=forms.CheckboxSelectMultiple,
+        choices=list(enumerate(hours.DAYS)),
+    )  # fmt: skip
+    start = forms.TimeField(
+        label="From", required=False, widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
+    )
+    end = forms.TimeField(label="To", required=False, widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"))
     aup_version = forms.CharField(widget=forms.HiddenInput)
     accept = forms.BooleanField(error_messages={"required": "Accept it for this agent, or leave it unregistered."})
 
@@ -94,6 +108,10 @@ class RegisterForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["harness"].choices = list(known_harnesses().items())  # type: ignore[attr-defined]
         self.fields["owner"].queryset = lab.members.filter(is_active=True).order_by("username")  # type: ignore[attr-defined]
+        self.fields["accounts"].choices = _accounts(lab)  # type: ignore[attr-defined]
+        if not self.fields["accounts"].choices:  # type: ignore[attr-defined]
+            del self.fields["accounts"]
+        self.fields["autonomy"].help_text += f" {staff_words()}"
         self.fields["expires"].initial = (clock.now() + DEFAULT_LIFE).astimezone(facility_zone()).date()
         self.fields["aup_version"].initial = aup.version
         self.fields["accept"].label = f"I have read AUP {aup.version} and accept it for this agent."
@@ -112,6 +130,23 @@ class RegisterForm(forms.Form):
             raise forms.ValidationError(problem)
         return expires
 
+    def clean(self) -> dict[str, Any]:
+        """Refuse hours of which a part is missing."""
+        data = super().clean() or self.cleaned_data
+        try:
+            data["hours"] = self.declared_hours()
+        except ValueError as error:
+            self.add_error("days", str(error))
+        return data
+
+    def declared_hours(self) -> hours.Hours | None:
+        """Return the hours that were typed; None where there are none. Raises ValueError."""
+        days, start, end = (self.cleaned_data.get(name) for name in ("days", "start", "end"))
+        if not (days or start or end):
+            return None
+        said = {"days": days or [], "zone": settings.FACILITY_TIME_ZONE}
+        return hours.read_hours(said | {name: f"{at:%H:%M}" for name, at in (("start", start), ("end", end)) if at})
+
     def registration(self) -> Registration:
         """Return what was typed, as the service takes it."""
         data = self.cleaned_data
@@ -123,7 +158,21 @@ class RegisterForm(forms.Form):
             autonomy=data["autonomy"],
             hosts=data["hosts"],
             partitions=data["partitions"],
+            harness_version=data["harness_version"].strip(),
+            accounts=data.get("accounts", []),
+            hours=data["hours"],
         )
+
+
+def staff_words() -> str:
+    """Say from when on staff approve too."""
+    return f"What has {counted(settings.STAFF_APPROVE_FROM, 'point')} and more also waits for staff."
+
+
+def _accounts(lab: Lab) -> list[tuple[str, str]]:
+    """Return the accounts of a lab that anybody of it may charge: who answers for the agent is known at the end."""
+    known = Association.objects.filter(account__lab=lab, ended=None, cluster_user__user__memberships__lab=lab)
+    return [(name, name) for name in known.order_by("account__name").values_list("account__name", flat=True).distinct()]
 
 
 class ReasonForm(forms.Form):

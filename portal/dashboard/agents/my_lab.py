@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import Http404, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -36,10 +37,12 @@ from telemetry.figures import Readings
 PRICES = "{} a core-hour, {} a GPU-hour"
 NEXT_STEPS = [
     {"title": "You register it", "note": "As PI or lab manager that is also the approval.", "at": "current"},
-    {"title": "Staff approve", "note": "Only from tier Elevated; usually the same day.", "at": ""},
+    {"title": "Staff approve", "note": "Only where its risk asks for it; usually the same day.", "at": ""},
     {"title": "You get a token", "note": "Shown once, with two lines to run on the login node.", "at": ""},
     {"title": "It checks in", "note": "When a session of it is declared; jobs in it carry its name.", "at": ""},
 ]
+RULE_ON = "Agents of low risk that members register are active at once from now on."
+RULE_OFF = "Every agent of a member waits for a PI or manager again."
 IDLE_AFTER = timedelta(days=30)
 ENDS_WITHIN = timedelta(days=30)
 
@@ -89,6 +92,17 @@ def register(request: PageRequest, lab: str) -> HttpResponseBase:
     return redirect(agent)
 
 
+@require_POST
+@page
+def set_rule(request: PageRequest, lab: str) -> HttpResponseBase:
+    """Switch the lab's own rule for agents of low risk on or off."""
+    chosen = get_object_or_404(_labs(request.actor), name=lab)
+    on = request.POST.get("on") == "yes"
+    principal_services.set_low_risk_rule(actor=request.actor, lab=chosen, on=on)
+    messages.success(request, RULE_ON if on else RULE_OFF)
+    return redirect(f"{reverse('my-lab')}?lab={chosen.name}#rule")
+
+
 def _register(actor: Actor, lab: Lab, form: RegisterForm) -> Agent:
     with transaction.atomic():
         agent = principal_services.register_agent(
@@ -122,10 +136,14 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "agent_count": lab.agents.exclude(status=Agent.Status.RETIRED).count(),
         "trial_budget": policy_selectors.trial_budget(request.user, lab),
         "form": form,
+        "hour_fields": [form["days"], form["start"], form["end"]],
+        "zone": settings.FACILITY_TIME_ZONE,
+        "may_set_rule": permissions.can(actor, "lab.set_rule", lab),
+        "rule_holds": selectors.rule_holds(lab),
         "aup": policy_services.current_aup(),
         "next_steps": NEXT_STEPS,
         "price_note": PRICES.format(money(settings.PRICE_CORE_HOUR, 3), money(settings.PRICE_GPU_HOUR, 2)),
-        "preview": preview_of(form),
+        "preview": preview_of(form, lab),
         **(_costs(found) if found else {}),
         "now": clock.now(),
     }

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
@@ -14,17 +14,18 @@ from portal.core import clock
 from portal.core.models import AuditEvent
 from portal.dashboard.activity import agent_activity
 from portal.dashboard.agents.actions import find_agent
-from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm
+from portal.dashboard.agents.forms import ReasonForm, RenewForm, TokenForm, staff_words
 from portal.dashboard.agents.registry import state_of
 from portal.dashboard.audit import reads
 from portal.dashboard.formats import counted
 from portal.dashboard.jobs.cells import RELATED, rows_of
 from portal.dashboard.telling import telling_panel
 from principals import permissions, selectors
+from principals import services as principal_services
 from principals.actors import Actor
 from principals.engine import checking_in, tiers
 from principals.engine.harnesses import harness_name
-from principals.models import Agent, AgentSession
+from principals.models import Agent, AgentSession, AgentToken
 from principals.web import PageRequest, page
 from telemetry.models import Job
 from telemetry.selectors import JobFilter, newest_first
@@ -34,8 +35,8 @@ AUDIT_ROWS = 10
 VERBS = ("approve_for_lab", "approve_for_facility", "issue_token", "revoke_token", "suspend", "resume", "retire")
 TIER_FOOT = {
     tiers.Tier.STANDARD: "Standard is below 3 points.",
-    tiers.Tier.ELEVATED: "Elevated is 3 to 5 points; staff approve it.",
-    tiers.Tier.RESTRICTED: "Restricted is 6 points and more; its tokens live two days.",
+    tiers.Tier.ELEVATED: "Elevated is 3 to 5 points.",
+    tiers.Tier.RESTRICTED: "Restricted is 6 points and more.",
 }
 
 
@@ -60,7 +61,9 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "may_approve": _may_approve(found, may),
         "tier": risk.tier.value.capitalize(),
         "reasons": [{"weight": reason.points, "text": reason.text} for reason in risk.reasons],
-        "tier_foot": f"{counted(risk.score, 'point')}: {TIER_FOOT[risk.tier]}",
+        "tier_foot": f"{counted(risk.score, 'point')}: {TIER_FOOT[risk.tier]} {staff_words()} "
+        f"Its tokens live {counted(principal_services.longest_life_days(found), 'day')} at most.",
+        "working_hours": found.working_hours,
         "approvals": found.approvals.select_related("by"),
         "missing_approvals": selectors.approvals_missing(found) if found.status == Agent.Status.REQUESTED else set(),
         "holds": holds,
@@ -73,7 +76,8 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
         "checking_in": f"{checking_in.MEANING} {checking_in.WHO_DECLARES}",
         "jobs": rows_of(list(newest[:ROWS]), actor),
         "job_count": jobs.count(),
-        "tokens": found.tokens.order_by("-created")[: ROWS * 2] if _sees_tokens(actor, found) else [],
+        "tokens": tokens_of(found)[: ROWS * 2] if _sees_tokens(actor, found) else [],
+        "may_rotate": may["issue_token"] and found.status == Agent.Status.ACTIVE and not holds,
         "trial_budget": policy_selectors.trial_budget(found.owner, found.lab) if _sees_tokens(actor, found) else None,
         "token_form": TokenForm(),
         "reason_form": ReasonForm(),
@@ -88,6 +92,18 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
 def jobs_of(agent: Agent, actor: Actor) -> QuerySet[Job]:
     """Return the jobs taken to be this agent's, as far as the actor may see them."""
     return Job.objects.visible_to(actor).filter(agent=agent)
+
+
+def tokens_of(agent: Agent) -> QuerySet[AgentToken]:
+    """Return an agent's tokens, newest first, each with the key of what it replaces and of what replaces it.
+
+    Of those only what works: `old_key` and `new_key` are None where there is nothing to revoke with it.
+    """
+    works = {"revoked_at": None, "expires__gt": clock.now()}
+    old = AgentToken.objects.filter(pk=OuterRef("replaces_id"), **works)
+    new = AgentToken.objects.filter(replaces=OuterRef("pk"), **works).order_by("-created")
+    keys = {"old_key": Subquery(old.values("key")[:1]), "new_key": Subquery(new.values("key")[:1])}
+    return agent.tokens.annotate(**keys).order_by("-created")
 
 
 def _acceptance(agent: Agent) -> AupAcceptance | None:

@@ -15,6 +15,7 @@ urlpatterns = [
     path("agents/<str:name>/renew/", actions.renew, name="agent-renew"),
     path("agents/<str:name>/tokens/", actions.make_token, name="agent-make-token"),
     path("agents/<str:name>/tokens/<str:key>/revoke/", actions.revoke_token, name="agent-revoke-token"),
+    path("agents/<str:name>/tokens/<str:key>/rotate/", actions.rotate_token, name="agent-rotate-token"),
     path("agents/<str:name>/telemetry.json", telling.figure, name="agent-telling"),
     path("agents/<str:name>/telemetry/", telling.choose, name="agent-telling-choice"),
     path("kill-switch/", kill_switch.kill_switches, name="kill-switches"),
@@ -25,5 +26,6 @@ urlpatterns = [
     path("my-lab/", my_lab.my_lab, name="my-lab"),
     path("my-lab/<str:lab>/costs.json", my_lab.costs, name="my-lab-costs"),
     path("my-lab/<str:lab>/pass.html", preview.show_preview, name="my-lab-pass"),
+    path("my-lab/<str:lab>/rule/", my_lab.set_rule, name="my-lab-rule"),
     path("my-lab/<str:lab>/register/", my_lab.register, name="my-lab-register"),
 ]

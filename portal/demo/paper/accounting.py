@@ -16,7 +16,7 @@ HEADER: Final = (
 GPU: Final = "h100"
 _FIRST_ID: Final = 31_000_000
 _NODES: Final = {"shared": ("holy7c", 900), "bigmem": ("holybig", 40), "test": ("holytest", 8), "gpu": ("holygpu", 500)}
-_EXITS: Final = {"COMPLETED": "0:0", "FAILED": "1:0", "OUT_OF_MEMORY": "0:125", "TIMEOUT": "0:0", CANCELLED: "0:15"}
+_EXITS: Final = {"COMPLETED": "0:0", "TIMEOUT": "0:0", CANCELLED: "0:15"}
 
 
 class Accounting:
@@ -35,8 +35,8 @@ class Accounting:
         # The last task goes under the number of the array itself.
         return [(base + 1 + task if task < size - 1 else base, f"{base}_{task}") for task in range(size)]
 
-    def lines(self, batch: Batch, runs: list[Run], ids: list[tuple[int, str]]) -> Iterator[str]:
-        """Yield a line a job."""
+    def lines(self, batch: Batch, runs: list[Run], ids: list[tuple[int, str]], failed: str) -> Iterator[str]:
+        """Yield a line a job; what failed did so with the exit code `failed`."""
         act, work, person = batch.act, batch.work, self._people[batch.act.person]
         submitted = time_text(act.at_s)
         name, nodes = _NODES[batch.partition]
@@ -51,7 +51,7 @@ class Accounting:
             begun = time_text(run.start_s) if run.start_s is not None else "None"
             held = f"{tres}|{name}{1 + raw % nodes:04}" if started else "|None assigned"
             state = f"{CANCELLED} by {person.uid}" if run.state == CANCELLED else run.state
-            exit_code = _EXITS[run.state] if started else "0:0"
+            exit_code = _EXITS.get(run.state, failed) if started else "0:0"
             yield (
                 f"{shown}|{raw}|{who}|{begun}|{time_text(run.end_s)}|{span_text(run.elapsed_s)}|{asked}|{held}|"
                 f"{person.uid}|{work.folder}|{state}|{line}|{exit_code}\n"

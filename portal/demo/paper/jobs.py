@@ -15,6 +15,7 @@ from portal.demo.plan import AGENT
 
 ENDED: Final = "ended"
 CANCELLED: Final = "CANCELLED"
+FAILED: Final = "FAILED"
 OUT_OF_MEMORY: Final = "OUT_OF_MEMORY"
 TIMEOUT: Final = "TIMEOUT"
 _MOST_OUT_OF_MEMORY: Final = 8  # jobs of one submission
@@ -148,7 +149,7 @@ class Workload:
         if batch.outcome == TIMEOUT and elapsed_s >= 60:
             state = TIMEOUT
         else:
-            state = "FAILED" if self._rng.random() < published.FAILED[batch.act.actor] else "COMPLETED"
+            state = FAILED if self._rng.random() < published.FAILED[batch.act.actor] else "COMPLETED"
         return Run(state, start_s, start_s + elapsed_s)
 
     def _too_large(self, batch: Batch, spread: Spread) -> Run:

@@ -15,6 +15,7 @@ from portal.demo.paper import accounting, gpus, published
 from portal.demo.paper.accounting import Accounting
 from portal.demo.paper.activity.sending import send_all
 from portal.demo.paper.books import Books
+from portal.demo.paper.failures import FailureBooks, Failures
 from portal.demo.paper.gpus import GpuExports
 from portal.demo.paper.jobs import Workload
 from portal.demo.paper.levels import Levels
@@ -61,6 +62,7 @@ class _Loading:
         self._plan, self._say = plan, say
         self._cluster = principal_services.ensure_cluster(accounting.CLUSTER, is_demo=True)
         self._books = Books(plan.people, plan.start_s, plan.end_s, plan.zone)
+        self._failures = FailureBooks(plan.start_s, plan.end_s)
 
     def run(self) -> dict[str, Any]:
         """Load everything; return the books."""
@@ -84,7 +86,7 @@ class _Loading:
         self._say("Computing rollups …")
         while not telemetry_services.catch_up(cluster=self._cluster):
             pass
-        planted = self._books.as_json()
+        planted = self._books.as_json() | {"repeated_failures": self._failures.as_json()}
         audit.record(
             actor=SYSTEM_ACTOR.ref, verb="demo.load", object_kind="cluster", object_id=self._cluster.pk,
             object_label=self._cluster.name, after={"jobs": self._plan.jobs, "people": len(self._plan.people)},
@@ -98,7 +100,7 @@ class _Loading:
         """
         plan, rng = self._plan, Random(f"{self._plan.seed}:jobs")
         workload = Workload(rng, plan.people, plan.jobs, Levels(rng, plan.by_hand))
-        lines = Accounting(plan.people)
+        lines, failures = Accounting(plan.people), Failures(Random(f"{plan.seed}:failures"))
         gpu_lines = GpuExports(Random(f"{plan.seed}:gpus"), self._books.quadrants, plan.start_s, plan.end_s)
         acts = iter(plan.acts)
         more = True
@@ -108,8 +110,10 @@ class _Loading:
                 while (more := (act := next(acts, None)) is not None) and act is not None:
                     batch = workload.decide(act)
                     runs, ids = workload.runs(batch), lines.take_ids(act.size)
+                    failed = failures.exit_of(batch, runs)
                     self._books.note_batch(batch, runs)
-                    dump.write("".join(lines.lines(batch, runs, ids)).encode())
+                    self._failures.note(batch, runs, failed)
+                    dump.write("".join(lines.lines(batch, runs, ids, failed)).encode())
                     exports.writelines(gpu_lines.lines(batch, runs, ids))
                     if dump.tell() > _DUMP_BYTES:
                         break

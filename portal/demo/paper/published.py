@@ -54,6 +54,10 @@ RESUBMITTED_AFTER_OOM: Final = 0.9  # ours
 RESUBMITTED_AFTER_CANCEL: Final = 0.9  # ours, of those within a chain: "most" are followed by one
 TIMED_OUT: Final = 0.02  # ours
 FAILED: Final = {AGENT: 0.08, HUMAN: 0.05, UNKNOWN: 0.05}  # ours
+FAIL_AGAIN: Final = {AGENT: 0.57, HUMAN: 0.4, UNKNOWN: 0.4}  # §VI-A; of people and the rest, ours
+# From a failure to the next of the same kind: a median of 9.1 h, and 46 % on another day; the spread is ours.
+BETWEEN_FAILURES_S: Final = 32_760
+BETWEEN_FAILURES: Final = Curve(((300, 0), (BETWEEN_FAILURES_S, 0.5), (86_400, 0.88), (604_800, 1)))
 # From one submission of a loop to the next, §III-B.
 LOOP_MINUTES: Final = (10, 30, 60, 180)
 LOOPS: Final = {AGENT: AGENT_GAP, HUMAN: HUMAN_GAP, UNKNOWN: HUMAN_GAP}

@@ -43,6 +43,13 @@ class Work:
         """Whether few jobs share it."""
         return self.shared not in _NOT_RARE
 
+    @property
+    def pattern(self) -> str:
+        """What is left of the command without numbers and folders, of one person; "" where accounting knows none."""
+        if self.shared == "submit_line":
+            return ""
+        return OWN if self.shared == OWN else f"{self.shared}-{self.name.split('-')[0]}"
+
 
 class Works:
     """Make up work, as much of it shared between people as the table says of `jobs` jobs."""

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from portal.core import environment_file
+from portal.core import environment_file, mail_settings
 from portal.core.errors import DomainError
 from portal.management.site_answers import SIGN_IN, Answers, environment_of
 
@@ -30,6 +30,11 @@ _OF_OPENID = (
 _OF_FRONT = (
     ("front_header", "Header in which your front names the person", "X-Remote-User"),
     ("front_from", "Addresses from which your front calls the portal", ""),
+)
+_OF_MAIL = (
+    ("mail_from", "Address that mails are from", ""),
+    ("smtp_security", f"How the mail server is spoken to: {', '.join(mail_settings.WAYS)}", "starttls"),
+    ("smtp_user", "Name to sign in there with, empty: none", ""),
 )
 
 
@@ -57,6 +62,11 @@ class Command(BaseCommand):
         parser.add_argument("--login-claim", help="with openid: the claim that is the login name on your clusters")
         parser.add_argument("--front-header", help="with front: the header that names the person (X-Remote-User)")
         parser.add_argument("--front-from", help="with front: the addresses from which it calls the portal")
+        parser.add_argument("--smtp-host", help="the mail server; without one no mail is sent")
+        parser.add_argument("--mail-from", help="with a mail server: the address that mails are from")
+        parser.add_argument("--smtp-security", help="with a mail server: none, starttls (the default) or tls")
+        parser.add_argument("--smtp-user", help="with a mail server: the name to sign in there with")
+        parser.add_argument("--smtp-password-file", help="with that name: the file that holds its password")
         parser.add_argument("--staff", help="login name of the first staff account")
         parser.add_argument("--password-file", help="the first line is that account's password; - is standard input")
 
@@ -87,6 +97,11 @@ class Command(BaseCommand):
             settle(("broker", "Broker and cache: redis://…", "redis://127.0.0.1:6379/0" if asks else ""))
         settle(("sign_in", f"How people sign in: {', '.join(SIGN_IN)}", "password"))
         settle(*{"openid": _OF_OPENID, "front": _OF_FRONT}.get(given["sign_in"], ()))
+        settle(("smtp_host", "Mail server, for what people are told of; empty: they read it in the portal alone", ""))
+        if given["smtp_host"]:
+            settle(*_OF_MAIL)
+            if given["smtp_user"]:
+                settle(("smtp_password_file", "File that holds the password there", ""))
         settle(("staff", "Login name of the first staff account", ""))
         answers = Answers(**{name: value or "" for name, value in given.items()})
         return answers, self._password(answers, options["password_file"], asks=asks)

@@ -16,6 +16,7 @@ from telemetry.engine.assessment.sums import Sums
 from telemetry.engine.assessment.waiting import Waiting
 from telemetry.engine.job_outcomes import with_outcome
 from telemetry.engine.likeness import Alike, Likeness
+from telemetry.engine.repeated_failures import RepeatedFailures, Repeats
 from telemetry.engine.resubmissions import Gaps, Resubmissions
 from telemetry.engine.similarity_columns import key_columns
 from telemetry.engine.slurm.values import ENDED_STATES
@@ -35,6 +36,7 @@ class Assessment:
     alike: list[Alike]
     gaps: list[Gaps]
     gpus: GpuUse | None = None
+    failures: tuple[Repeats, ...] = ()
 
     @property
     def jobs(self) -> int:
@@ -66,7 +68,7 @@ class Assessor:
         """
         self._now_s, self._known, self._cluster = now_s, known, cluster
         self._lines, self._seen, self._sums = Lines(), Seen(last), Sums(zone)
-        self._likeness, self._resubmissions = Likeness(), Resubmissions()
+        self._likeness, self._resubmissions, self._failures = Likeness(), Resubmissions(), RepeatedFailures()
         self._readings, self._gpus = readings, None if readings is None else GpuJobs(readings)
         self._waiting, self._repeated, self._told = Waiting(SCHEMA), 0, 0
 
@@ -99,7 +101,8 @@ class Assessor:
         some = self._lines.jobs > 0
         gpus = self._gpus.finish() if self._gpus and some else None
         alike, gaps = (self._likeness.table(), self._resubmissions.gaps()) if some else ([], [])
-        return Assessment(self._lines, self._repeated, live, self._known, self._sums, alike, gaps, gpus)
+        failures = tuple(self._failures.repeats()) if some else ()
+        return Assessment(self._lines, self._repeated, live, self._known, self._sums, alike, gaps, gpus, failures)
 
     def _fold(self, jobs: pl.DataFrame) -> None:
         """Add those that have ended; the others wait, for a later record may tell of their end."""
@@ -120,4 +123,6 @@ class Assessor:
         if self._gpus is not None:
             self._gpus.add(told)
         actor = pl.when("agent").then(pl.lit("agent")).otherwise(pl.lit("unknown")).alias("actor")
-        self._resubmissions.add(told.with_columns(actor), keys["script"])
+        told = told.with_columns(actor)
+        self._resubmissions.add(told, keys["script"])
+        self._failures.add(told, keys["template"])

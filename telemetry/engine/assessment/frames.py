@@ -22,6 +22,7 @@ _TEXT: Final = pl.String()
 SCHEMA: Final[dict[str, pl.DataType]] = {
     "raw_job_id": _INT, "submit_s": _INT, "start_s": _INT, "end_s": _INT, "elapsed_s": _INT, "timelimit_s": _INT,
     "array_tasks": _INT, "nodes": _INT, "cpus": _INT, "gpus": _INT, "restarts": _INT, "started": pl.Boolean(),
+    "exit_code": _INT, "exit_signal": _INT,
     "state": _TEXT, "user": _TEXT, "account": _TEXT, "cluster": _TEXT, "partition": _TEXT, "job_name": _TEXT,
     "submit_line": _TEXT, "work_dir": _TEXT, "agent": pl.Boolean(),
 }  # fmt: skip

@@ -3,6 +3,9 @@
 A look is cheap and says little: which jobs there are and in which state. What a job is, accounting knows
 (`sacct -j`): the looks only say whom to ask about. So each record has one form, whoever told of it.
 
+It also tells of a job what accounting does not: why it waits, and where it writes (sacct from 24.11 on alone). That is
+no change of a job.
+
 Sources: squeue(1), `--Format` with a suffix after each field, which no field is cut to, and `--json`; PySlurm 25.11's
 `pyslurm.Jobs`. squeue leaves out what has ended; its JSON of 22.05 does not, nor does PySlurm: that is left out here.
 """
@@ -17,6 +20,8 @@ from telemetry.engine.slurm.values import ENDED_STATES, parse_count, parse_state
 
 FORMAT: Final = "JobID:|,State:|,RestartCnt:|"
 QUEUE_FIELDS: Final = ("id", "state", "requeue_count")
+NOTE_FIELDS: Final = ("id", "state_reason", "standard_output", "standard_error")
+_NOTHING: Final = frozenset({"None", "(null)", "N/A"})
 
 
 class Standing(NamedTuple):
@@ -26,7 +31,16 @@ class Standing(NamedTuple):
     restarts: int
 
 
+class QueueNote(NamedTuple):
+    """What else the queue tells of a job: why it waits and where it writes, in Slurm's patterns; "" where not."""
+
+    reason: str = ""
+    stdout: str = ""
+    stderr: str = ""
+
+
 Queue = dict[int, Standing]
+Notes = dict[int, QueueNote]
 
 
 def read_queue(text: str) -> Queue:
@@ -63,6 +77,21 @@ def read_queue_dump(dump: Mapping[str, Any] | list[Any]) -> Queue:
         return _standing(map(_dumped, dump.values() if isinstance(dump, Mapping) else dump))
     except FieldError as error:
         raise FormatError("odd_record", f"PySlurm tells of a job that is none: {error.detail}.") from error
+
+
+def read_notes_dump(dump: Mapping[str, Any] | list[Any]) -> Notes:
+    """Read what else a dump of `pyslurm.Jobs` tells: of each job `NOTE_FIELDS`; what is no text is left out."""
+    notes: Notes = {}
+    for record in dump.values() if isinstance(dump, Mapping) else dump:
+        job, *texts = (at(record, name) for name in NOTE_FIELDS)
+        if number := plain_number(job):
+            notes[number] = QueueNote(*(said(text) if isinstance(text, str) else "" for text in texts))
+    return notes
+
+
+def said(text: str) -> str:
+    """Return a text of Slurm's, "" where it stands for none."""
+    return "" if text in _NOTHING or not text.isprintable() or "\N{REPLACEMENT CHARACTER}" in text else text
 
 
 def _job(record: Record, dialect: Dialect) -> tuple[int, Standing]:

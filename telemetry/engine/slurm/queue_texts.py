@@ -16,21 +16,25 @@ from telemetry.engine.slurm.printing.errors import PassedOn
 from telemetry.engine.slurm.printing.fields import Kind
 from telemetry.engine.slurm.printing.queue_table import UNSURE
 from telemetry.engine.slurm.printing.times import read_duration
-from telemetry.engine.slurm.queue import Queue, Standing
+from telemetry.engine.slurm.queue import Notes, Queue, QueueNote, Standing, said
 from telemetry.engine.slurm.values import ENDED_STATES, parse_count, parse_state
 
 _FIELD_END: Final = "\x1f"
 _LINE_END: Final = "\x1e"
-_AT: Final = {key: at for at, key in enumerate(KEYS)}
+ASKED: Final = (*KEYS, "stdout", "stderr")  # what is not printed again comes last
+_AT: Final = {key: at for at, key in enumerate(ASKED)}
 _TIMES: Final = tuple(_AT[field.key] for field in FIELDS if field.kind is Kind.TIME)
+_CHANGEABLE: Final = tuple(
+    _AT[key] for key in ("jobarrayid", "name", "account", "partition", "qos", "timelimit", "numcpus")
+)
 _CANNOT_READ: Final = "\N{REPLACEMENT CHARACTER}"
 _SLACK_S: Final = 2  # between the clock of this host and the controller's, and within one call
 _STANDING: Final = frozenset({"PENDING", "SUSPENDED", "COMPLETING"}) | ENDED_STATES  # time does not go on in them
 
 
 class Texts(NamedTuple):
-    """What one call of `squeue` printed: a row a job, of `KEYS`. It was asked at `asked_s` and had answered at `told_s`
-    (UTC, seconds since 1970)."""
+    """What one call of `squeue` printed: a row a job, of `ASKED`. It was asked at `asked_s` and had answered at
+    `told_s` (UTC, seconds since 1970)."""
 
     rows: Sequence[Sequence[str]]
     asked_s: int
@@ -39,8 +43,8 @@ class Texts(NamedTuple):
 
 def command(mark: str) -> tuple[str, ...]:
     """Return the command; `mark` is a word of hexadecimal digits that nobody can know before."""
-    ends = [_FIELD_END] * (len(KEYS) - 1) + [_LINE_END]
-    wanted = ",".join(f"{key}:{end}{mark}" for key, end in zip(KEYS, ends, strict=True))
+    ends = [_FIELD_END] * (len(ASKED) - 1) + [_LINE_END]
+    wanted = ",".join(f"{key}:{end}{mark}" for key, end in zip(ASKED, ends, strict=True))
     return "squeue", "--all", "--states=all", "--noheader", "--Format", wanted
 
 
@@ -48,7 +52,7 @@ def read_texts(text: str, mark: str, *, asked_s: int, told_s: int) -> Texts:
     """Read what `command` printed. Errors: `FormatError`; one bad line spoils all."""
     lines = text.split(f"{_LINE_END}{mark}\n")
     rows = [line.split(f"{_FIELD_END}{mark}") for line in lines[:-1]]
-    odd = next((line for line, row in zip(lines, rows, strict=False) if len(row) != len(KEYS)), lines[-1])
+    odd = next((line for line, row in zip(lines, rows, strict=False) if len(row) != len(ASKED)), lines[-1])
     if odd:
         raise FormatError("not_a_queue", f"squeue printed what is no queue: {odd.strip()[:SHOWN]!r}.")
     return Texts(rows, asked_s, told_s)
@@ -70,6 +74,28 @@ def queue_of(texts: Texts) -> Queue:
     return queue
 
 
+def facts_of(texts: Texts) -> dict[int, int]:
+    """Return of every job, by raw id, a digest of what can be changed of it while its state stays; for this process."""
+    return {int(row[_AT["jobid"]]): hash(tuple(row[at] for at in _CHANGEABLE)) for row in texts.rows}
+
+
+def notes_of(texts: Texts) -> Notes:
+    """Return why each job waits and where it writes, by raw job id. Call it once `queue_of` found all of them right."""
+    return {parse_count(row[_AT["jobid"]]) or 0: _note(row) for row in texts.rows}
+
+
+def _note(row: Sequence[str]) -> QueueNote:
+    reason = said(row[_AT["reason"]]) if row[_AT["state"]] == "PENDING" else ""
+    return QueueNote(reason, _path(row, "stdout"), _path(row, "stderr"))
+
+
+def _path(row: Sequence[str], key: str) -> str:
+    path = said(row[_AT[key]])
+    # Of a task that names no file 22.05 says slurm-<its number>.out, and writes to slurm-<array>_<task>.out.
+    is_wrong = row[_AT["arraytaskid"]] != "N/A" and path.endswith(f"/slurm-{row[_AT['jobid']]}.out")
+    return "" if is_wrong else path
+
+
 def sheets_of(texts: Texts, logins: Collection[str]) -> Mapping[str, list[list[str | None]]]:
     """Return the rows of some login names, in squeue's own order, ready to be kept: None for what cannot be told."""
     sheets: dict[str, list[list[str | None]]] = {}
@@ -82,7 +108,7 @@ def sheets_of(texts: Texts, logins: Collection[str]) -> Mapping[str, list[list[s
 
 def _kept(row: Sequence[str], texts: Texts) -> Iterator[str | None]:
     started = _epoch(row[_AT["starttime"]])
-    for at, text in enumerate(row):
+    for at, text in enumerate(row[: len(KEYS)]):
         if at in _TIMES:
             yield _epoch(text)
         elif at == _AT["timeused"]:

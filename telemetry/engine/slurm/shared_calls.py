@@ -13,34 +13,35 @@ from dataclasses import dataclass
 from typing import Final
 
 from telemetry.engine.slurm.printing.errors import PassedOn
+from telemetry.engine.slurm.printing.options import Grammar, read_jobs, read_options
 
 LONGEST: Final = 1000  # letters of one value
-_JOB: Final = re.compile(r"([1-9]\d{0,9})(?:_\d{1,7}|_\[[\d,-]{1,100}\]|\+\d{1,4})?(?:\.\w{1,20})?", re.ASCII)
 # A width that nobody reads: 22.05's squeue is killed by its own stack where it is asked for a thousand million letters.
 _WIDE: Final = re.compile(r"\d{5}", re.ASCII)
-_FLAGS: Final = {
-    "squeue": {
-        "h": "noheader", "a": "all", "l": "long", "r": "array", "P": "priority",
-        "": "array-unique noconvert start me local",
-    },
-    "sacct": {
-        "X": "allocations", "P": "parsable2", "p": "parsable", "n": "noheader", "D": "duplicates", "b": "brief",
-        "l": "long", "": "json noconvert truncate local",
-    },
+_GRAMMARS: Final = {
+    "squeue": Grammar(
+        flags={"h": "noheader", "a": "all", "l": "long", "r": "array", "P": "priority"},
+        valued={
+            "u": "user", "A": "account", "p": "partition", "t": "states", "n": "name", "o": "format", "O": "Format",
+            "S": "sort", "q": "qos", "j": "jobs",
+        },
+        more_flags=frozenset({"array-unique", "noconvert", "start", "me", "local"}),
+        also={"users": "user", "job": "jobs"}, anywhere="jobs",
+    ),
+    "sacct": Grammar(
+        flags={
+            "X": "allocations", "P": "parsable2", "p": "parsable", "n": "noheader", "D": "duplicates", "b": "brief",
+            "l": "long",
+        },
+        valued={
+            "u": "user", "A": "accounts", "r": "partition", "s": "state", "o": "format", "S": "starttime",
+            "E": "endtime", "q": "qos", "j": "jobs",
+        },
+        more_flags=frozenset({"json", "noconvert", "truncate", "local"}),
+        more_valued=frozenset({"name", "units", "delimiter"}), also={"uid": "user", "account": "accounts"},
+    ),
 }  # fmt: skip
-_VALUED: Final = {
-    "squeue": {
-        "u": "user", "A": "account", "p": "partition", "t": "states", "n": "name", "o": "format", "O": "Format",
-        "S": "sort", "q": "qos", "j": "jobs",
-    },
-    "sacct": {
-        "u": "user", "A": "accounts", "r": "partition", "s": "state", "o": "format", "S": "starttime",
-        "E": "endtime", "q": "qos", "j": "jobs", "": "name units delimiter",
-    },
-}  # fmt: skip
-_ALSO: Final = {"users": "user", "job": "jobs", "uid": "user", "account": "accounts"}
-_OPTIONAL: Final = {"squeue": "jobs", "sacct": ""}  # its value need not stand behind it
-PROGRAMS: Final = tuple(_FLAGS)
+PROGRAMS: Final = tuple(_GRAMMARS)
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,10 @@ def read_shared_call(program: str, arguments: Sequence[str], *, login: str, logi
     """Read a command line of the user `login`, who may see the jobs of `logins`. Errors: `PassedOn`."""
     if program not in PROGRAMS or login not in logins:
         raise PassedOn("other_user")
-    flags, values = _read(program, arguments)
+    options = read_options(_GRAMMARS[program], arguments)
+    flags, values = options.flags, options.values
+    for name, value in values.items():
+        _require_short(name, value)
     users = values.pop("user", "")
     jobs = values.get("jobs", "")
     if program == "squeue" and not (users or jobs or "me" in flags):
@@ -78,93 +82,18 @@ def read_shared_call(program: str, arguments: Sequence[str], *, login: str, logi
     wanted = users.split(",") if users else sorted(logins) if program == "squeue" and "me" not in flags else [login]
     if not set(wanted) <= set(logins) or (users and "me" in flags):
         raise PassedOn("other_user")
-    matches = [_JOB.fullmatch(each) for each in jobs.split(",")] if jobs else []
-    if not all(matches):
-        raise PassedOn("job_id")
+    asked = read_jobs(jobs)
     # One login name alone is the user's own: with --me it would be whoever runs it.
     command = (
         program, *(f"--{flag}" for flag in sorted(flags - {"me"})),
         *(f"--{name}={value}" for name, value in sorted(values.items())), f"--user={','.join(wanted)}",
     )  # fmt: skip
     users_told = frozenset(wanted if "json" in flags else ())
-    return SharedCall(command, frozenset(int(match[1]) for match in matches if match), users_told)
+    return SharedCall(command, frozenset(each.job for each in asked), users_told)
 
 
-def _read(program: str, arguments: Sequence[str]) -> tuple[set[str], dict[str, str]]:
-    flags: set[str] = set()
-    values: dict[str, str] = {}
-    left, rest, waits = list(arguments), [], False
-    while left:
-        word = left.pop(0)
-        if word in {"-", "--"}:
-            raise PassedOn("option")
-        if word.startswith("--"):
-            waits |= _read_long(program, word[2:], left, flags, values)
-        elif word.startswith("-"):
-            waits |= _read_letters(program, word[1:], left, flags, values)
-        else:
-            rest.append(word)
-    if waits and len(rest) == 1:
-        _set(values, _OPTIONAL[program], rest.pop())
-        waits = False
-    if rest or waits:
-        raise PassedOn("option")
-    return flags, values
-
-
-def _read_long(program: str, text: str, left: list[str], flags: set[str], values: dict[str, str]) -> bool:
-    """Read a long option; say whether its value is still to come."""
-    name, equals, value = text.partition("=")
-    name = _name(program, name)
-    if name in _names(_FLAGS[program]) and not equals:
-        flags.add(name)
-    elif name not in _names(_VALUED[program]):
-        raise PassedOn("option")
-    elif equals:
-        _set(values, name, value)
-    else:
-        return _take(program, name, left, values)
-    return False
-
-
-def _read_letters(program: str, text: str, left: list[str], flags: set[str], values: dict[str, str]) -> bool:
-    """Read short options that stand together; say whether the value of the last is still to come."""
-    for at, letter in enumerate(text):
-        rest = text[at + 1 :]
-        if letter in _FLAGS[program]:
-            flags.add(_FLAGS[program][letter])
-        elif letter not in _VALUED[program]:
-            raise PassedOn("option")
-        elif rest:
-            _set(values, _VALUED[program][letter], rest)
-            return False
-        else:
-            return _take(program, _VALUED[program][letter], left, values)
-    return False
-
-
-def _take(program: str, name: str, left: list[str], values: dict[str, str]) -> bool:
-    """Take the next word for a value; say whether it may stand anywhere, and so is still to come."""
-    if name == _OPTIONAL[program]:
-        return True
-    if not left:
-        raise PassedOn("option")
-    _set(values, name, left.pop(0))
-    return False
-
-
-def _name(program: str, name: str) -> str:
-    also = _ALSO.get(name, name)
-    return also if also in _names(_VALUED[program]) else name
-
-
-def _names(table: dict[str, str]) -> set[str]:
-    return {name for key, names in table.items() for name in (names.split() if not key else [names])}
-
-
-def _set(values: dict[str, str], name: str, value: str) -> None:
-    if name in values or not value or len(value) > LONGEST or "\0" in value:
+def _require_short(name: str, value: str) -> None:
+    if len(value) > LONGEST:
         raise PassedOn("option")
     if name in {"format", "Format"} and ("%all" in value.lower() or _WIDE.search(value)):
         raise PassedOn("format")
-    values[name] = value

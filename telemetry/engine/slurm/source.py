@@ -6,7 +6,7 @@ from typing import Protocol
 
 from telemetry.engine.slurm.identity import Identity
 from telemetry.engine.slurm.inventory import Association, Node, Partition, Qos, Reading
-from telemetry.engine.slurm.queue import Queue
+from telemetry.engine.slurm.queue import Notes, Queue
 from telemetry.engine.slurm.queue_texts import Texts
 from telemetry.engine.slurm.records import Outcome
 from telemetry.engine.slurm.statistics import Statistics
@@ -21,6 +21,7 @@ class SlurmSource(Protocol):
 
     calls: int
     busy_s: float
+    notes: Notes  # what else the last look told of jobs
     texts: Texts | None  # what squeue printed at the last look; None where the source is no squeue, or an old one
 
     def identify(self) -> Identity:

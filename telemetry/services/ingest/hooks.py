@@ -21,6 +21,7 @@ from telemetry.engine.slurm import hooks
 from telemetry.engine.slurm.errors import FieldError
 from telemetry.engine.slurm.hooks import Report, Stored
 from telemetry.engine.slurm.records import JobRecord
+from telemetry.engine.transitions import WAITING_STATES
 from telemetry.models import HookReport, IngestBatch, Job
 from telemetry.services.ingest.chunks import write_records
 from telemetry.services.ingest.feed import Feed
@@ -215,6 +216,7 @@ def _ended(record: JobRecord, report: Report) -> JobRecord:
     return record._replace(
         state=report.state, start_s=start_s, end_s=report.end_s, elapsed_s=ran_s, started=start_s is not None,
         exit_code=report.exit_code, exit_signal=report.exit_signal,
+        reason="" if record.state in WAITING_STATES else record.reason,  # why it waited is no reason of its end
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Job changes as live events: only what is recent when it arrives."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ from django.conf import settings
 from portal.core import clock
 from portal.core.live import News
 from principals.models import Cluster, Lab
-from telemetry.engine.job_hints import find_outputs, hint_for, waits_for
+from telemetry.engine.job_hints import Outputs, find_outputs, hint_for, waits_for
 from telemetry.engine.slurm.records import JobRecord, is_label
 from telemetry.engine.transitions import (
     NEWS_AGE_S,
@@ -21,6 +21,7 @@ from telemetry.engine.transitions import (
     name_transition,
 )
 from telemetry.events import JobNews
+from telemetry.models import JobOutput
 from telemetry.services.ingest.arrays import Arrays
 from telemetry.services.ingest.rows import start_of
 
@@ -61,25 +62,41 @@ def find_transition(record: JobRecord, old_state: str | None, *, now_s: int) -> 
 
 
 def tell(cluster: Cluster, changes: Iterable[JobChange]) -> list[News]:
-    """Return the live events of some changes that were written: a query for their labs' names, two for arrays."""
+    """Return the live events of some changes that were written: a query for their labs' names, one for what
+    the queue said of their output, two for arrays."""
     changes = list(changes)
     labs = dict(Lab.objects.filter(pk__in={change.lab_id for change in changes}).values_list("pk", "name"))
-    arrays = Arrays(cluster, changes)
-    told = [_news(cluster, change, labs[change.lab_id], alone=arrays.is_summarised(change)) for change in changes]
+    arrays, outputs = (
+        Arrays(cluster, changes),
+        JobOutput.objects.of(cluster, [change.record.raw_job_id for change in changes]),
+    )
+    told = [
+        _news(
+            cluster,
+            change,
+            labs[change.lab_id],
+            _outputs_of(change.record, outputs),
+            alone=arrays.is_summarised(change),
+        )
+        for change in changes
+    ]
     return told + arrays.tell(labs)
 
 
-def _news(cluster: Cluster, change: JobChange, lab: str, *, alone: bool) -> News:
+def _outputs_of(record: JobRecord, seen: Mapping[int, tuple[str, str]]) -> Outputs:
+    return find_outputs(record, Outputs(*seen.get(record.raw_job_id, ("", ""))))
+
+
+def _news(cluster: Cluster, change: JobChange, lab: str, outputs: Outputs, *, alone: bool) -> News:
     own = f"job:{cluster.name}:{change.record.raw_job_id}"
     topics = (own,) if alone else (own, *change.wide_topics(cluster))
     at = datetime.fromtimestamp(change.transition.at_s, UTC)
-    return News(name=change.transition.event, topics=topics, payload={**_payload(cluster, change, lab)}, at=at)
+    return News(name=change.transition.event, topics=topics, payload={**_payload(cluster, change, lab, outputs)}, at=at)
 
 
-def _payload(cluster: Cluster, change: JobChange, lab: str) -> JobNews:
+def _payload(cluster: Cluster, change: JobChange, lab: str, outputs: Outputs) -> JobNews:
     record = change.record
     ended = record.end_s is not None
-    outputs = find_outputs(record)
     place, base = f"{cluster.name}/{record.raw_job_id}", settings.BASE_URL.rstrip("/")
     outcome = describe_outcome(record.state, record.exit_code, record.exit_signal)
     return JobNews(

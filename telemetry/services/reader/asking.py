@@ -11,6 +11,7 @@ from portal.core.running import Ran, TooMuch, run_within
 from telemetry.engine.redaction import redact_raw
 from telemetry.engine.slurm import asking
 from telemetry.engine.slurm.errors import FormatError
+from telemetry.engine.slurm.queue import Notes
 from telemetry.engine.slurm.queue_texts import Texts
 from telemetry.services.ingest.feed import redaction_key
 
@@ -50,6 +51,7 @@ class Asker:
     zone: str = "UTC"  # in which times are printed
     calls: int = 0
     busy_s: float = 0.0
+    notes: Notes = field(default_factory=dict)
     texts: Texts | None = None
 
     def run(self, *command: str, name: str) -> Ran:

@@ -34,7 +34,7 @@ class Commands(Asker):
 
     def look(self) -> Queue:
         """Ask the controller who is in the queue, and for all that squeue prints of them where this one can."""
-        self.texts = None
+        self.texts, self.notes = None, {}
         if self.can_print:
             mark, asked_s = secrets.token_hex(4), clock.now_s()
             ran = self.run(*queue_texts.command(mark), name="squeue")
@@ -43,7 +43,7 @@ class Commands(Asker):
                 told = ran.out.decode(errors="replace")
                 texts = queue_texts.read_texts(told, mark, asked_s=asked_s, told_s=clock.now_s())
                 queue = queue_texts.queue_of(texts)
-                self.texts = texts
+                self.texts, self.notes = texts, queue_texts.notes_of(texts)
                 return queue
             self.can_print = False
         return read_queue(self._text("squeue", "--all", "--noheader", "--Format", FORMAT))

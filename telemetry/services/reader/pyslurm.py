@@ -18,7 +18,7 @@ from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.identity import Identity, read_identity_dump, series_of
 from telemetry.engine.slurm.inventory import Association, Node, Partition, Qos, Reading, pyslurm_dumps
 from telemetry.engine.slurm.pyslurm_jobs import JOB_FIELDS, read_pyslurm_jobs
-from telemetry.engine.slurm.queue import QUEUE_FIELDS, Queue, read_queue_dump
+from telemetry.engine.slurm.queue import NOTE_FIELDS, QUEUE_FIELDS, Queue, read_notes_dump, read_queue_dump
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected
 from telemetry.engine.slurm.statistics import STATISTICS_FIELDS, Statistics, read_statistics_dump
 from telemetry.services.reader.asking import IDS_A_CALL, Asker, SlurmUnavailable, refuse_unless_quiet
@@ -49,7 +49,10 @@ class PySlurm(Asker):
 
     def look(self) -> Queue:
         """Ask the controller who is in the queue."""
-        return read_queue_dump(self._ask("queue", QUEUE_FIELDS))
+        told = self._ask("queue", (*QUEUE_FIELDS, *NOTE_FIELDS[1:]))
+        queue = read_queue_dump(told)
+        self.notes = read_notes_dump(told)
+        return queue
 
     def account_for(self, jobs: Sequence[int], *, now_s: int) -> list[Outcome]:
         """Ask accounting for every record of some jobs, whenever they were."""

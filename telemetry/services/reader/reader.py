@@ -10,6 +10,7 @@ from django.db import transaction
 from portal.core import clock
 from principals.actors import Actor
 from principals.models import Cluster
+from telemetry.engine.slurm import queue_texts
 from telemetry.engine.slurm.queue import Queue, Standing, find_changed, find_unsettled
 from telemetry.engine.slurm.records import JobRecord, Outcome, Rejected
 from telemetry.engine.slurm.source import SlurmSource
@@ -21,6 +22,7 @@ from telemetry.services.ingest.streams import RecordStream
 from telemetry.services.reader.asking import IDS_A_CALL
 from telemetry.services.reader.inventory import take_inventory
 from telemetry.services.reader.naming import require_named
+from telemetry.services.reader.notes import QueueNotes
 from telemetry.services.reader.sheets import Sheets
 from telemetry.services.scheduler_calls import add_calls
 from telemetry.services.sources import note_source
@@ -62,9 +64,12 @@ class Reader:
         self.stream = RecordStream(actor=actor, cluster=cluster, source=SOURCE)
         self.row = SlurmReader.objects.get_or_create(cluster=cluster)[0]
         self.queue, self.sheets = _stored_queue(cluster), Sheets(cluster)
+        self.notes = QueueNotes(cluster)
         self.prints = False  # whether this is a Slurm whose squeue is known to be printed as it prints
         self.asked_s = 0.0  # how long Slurm took to answer, since the start
         self.refused: set[int] = set()  # what was set aside: it is told once, not at every look
+        self.facts: dict[int, int] | None = None  # what squeue said of each job at the last look, where it says enough
+        self.altered: set[int] = set()
         self.unsettled: dict[int, int] = {}  # jobs that accounting lags behind with, and how often it was asked
 
     def meet(self) -> None:
@@ -83,7 +88,9 @@ class Reader:
         self._require_going()
         queue = self.source.look()
         self.sheets.keep(self.source.texts if self.prints else None)
-        asked = self.unsettled | dict.fromkeys(find_changed(self.queue, queue), 0)
+        changed = find_changed(self.queue, queue) | self._find_altered()
+        asked = self.unsettled | dict.fromkeys(changed, 0)
+        self.notes.keep(queue, self.source.notes)
         self.queue, self.unsettled = queue, dict(asked)
         for part in _parts(sorted(asked)):
             self._require_going()
@@ -97,6 +104,19 @@ class Reader:
         note_source(cluster=self.cluster, name=SOURCE, kind=IngestBatch.Kind.JOBS)  # also where nothing changed
         self._note(looked=clock.now())
         return len(asked)
+
+    def _find_altered(self) -> set[int]:
+        """Return the jobs of which squeue says what it did not say before: altered, or come and gone between two looks.
+
+        Each is named at two looks, for accounting may be a moment behind. After a start the first sweep finds them.
+        """
+        facts = queue_texts.facts_of(self.source.texts) if self.source.texts is not None else None
+        before, again = self.facts, self.altered
+        self.facts, self.altered = facts, set()
+        if facts is None or before is None:
+            return set()
+        self.altered = {job for job, said in facts.items() if before.get(job) != said}
+        return self.altered | again
 
     def answer_hooks(self, *, tries: int | None = None) -> int:
         """Ask accounting about the jobs that hooks told of and nobody knows enough about; return how many.
@@ -188,7 +208,9 @@ class Reader:
 
     def _store(self, told: list[Outcome], told_by: Mapping[int, str] | None = None) -> dict[int, list[str]]:
         """Store what accounting said; return the states of each job's records. `told_by`: who spoke of a job before."""
-        outcomes = told if self.cluster.is_named(self.slurm_name) else [self._named(each) for each in told]
+        outcomes = [self.notes.add_to(each) for each in told]
+        if not self.cluster.is_named(self.slurm_name):
+            outcomes = [self._named(each) for each in outcomes]
         if news := [each for each in outcomes if self._is_news(each)]:
             self.stream.write(news, told_by=told_by)
         states: dict[int, list[str]] = {}

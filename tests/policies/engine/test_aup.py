@@ -17,7 +17,7 @@ from policies.engine.aup import (
     render_markdown,
 )
 
-OBSERVED = Check(Coverage.OBSERVED, "queries_per_minute", "Measured on login nodes.")
+OBSERVED = Check(Coverage.OBSERVED, "scheduler_queries_per_minute", "Measured on login nodes.")
 SOUND = Clause(
     "scheduler.no_loops",
     Modality.LIMIT,
@@ -67,8 +67,9 @@ def test_advice_is_followed_by_a_notice_at_most():
     ],
 )
 def test_a_faulty_clause_is_told_why(changes, fault):
-    (sentence,) = clause_faults(replace(SOUND, **changes))
-    assert fault in sentence
+    (found,) = clause_faults(replace(SOUND, **changes))
+    assert fault in found.sentence
+    assert found.code.startswith("clause_") and found.remedy
 
 
 def test_a_clause_nobody_checks_is_shown_unverified():
@@ -113,9 +114,9 @@ ROW = '[[clause]]\ntype = "a.b"\nmodality = "advise"\ntext_human = "x"\ntext_age
     [
         (HEAD + ROW + 'action = "hold"\n', "hold is stronger than advise allows"),
         (HEAD + ROW + ROW, "same type"),
-        (HEAD + '[[clause]]\ntype = "a.b"\nmodality = "advise"\n', "Clause a.b lacks text_human"),
+        (HEAD + '[[clause]]\ntype = "a.b"\nmodality = "advise"\n', "Clause a.b: It lacks text_human"),
         (HEAD + ROW.replace("advise", "wish"), "wish"),
-        ("version =", "."),
+        ("version =", "no TOML"),
     ],
 )
 def test_a_faulty_policy_file_names_the_clause(text, message):

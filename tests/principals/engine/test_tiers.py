@@ -70,4 +70,4 @@ def test_an_unknown_severity_is_an_error():
 
 
 def test_a_stricter_tier_has_shorter_tokens():
-    assert [max_token_life_days(tier) for tier in ORDER] == [60, 30, 2]
+    assert [max_token_life_days(tier, (60, 30, 2)) for tier in ORDER] == [60, 30, 2]

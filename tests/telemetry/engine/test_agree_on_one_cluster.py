@@ -69,6 +69,9 @@ def test_the_queue_in_pyslurm_and_in_json() -> None:
     found = queue.read_queue_dump(dumped("pyslurm_jobs.json"))
     assert found == queue.read_queue_json(told(DEMO, "squeue.json"))
     assert found == {4: Standing("RUNNING", 0), 7: Standing("RUNNING", 0), 8: Standing("PENDING", 0)}
+    notes = queue.read_notes_dump(dumped("pyslurm_jobs.json"))
+    assert notes[4].stdout.endswith("/slurm-4_3.out") and notes[8].reason == "JobHeldUser"
+    assert queue.read_notes_dump([{"id": 7}, {"id": None, "state_reason": "x"}]) == {7: queue.QueueNote()}
 
 
 @pytest.mark.parametrize("version", WITH_JSON)

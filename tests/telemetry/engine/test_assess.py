@@ -208,6 +208,22 @@ def test_the_same_again_after_a_cancelled_job_is_a_resubmission(
         assert found["rows"]["cancelled-unknown"] == expected
 
 
+def test_who_fails_twice_the_same_way_is_counted() -> None:
+    def failed(number: int, hour: int, **values: str) -> str:
+        times = {"Submit": f"2026-07-01T{hour:02}:00:00", "Start": f"2026-07-01T{hour:02}:00:05"}
+        line = {"SubmitLine": f"sbatch run.sh {number}", "ExitCode": "1:0"}
+        end = {"End": f"2026-07-01T{hour:02}:01:00", "Elapsed": "00:00:55"}
+        return row(JobIDRaw=str(number), State="FAILED", **times | end | line | values)
+
+    dumps = text(failed(2, 10), failed(3, 13)), text(failed(4, 10, User="bo"), failed(5, 11, User="bo", ExitCode="2:0"))
+    found = figure(assess(*dumps), "repeated-failures")
+    assert (found["value"], found["unknown_share"]) == (0.5, 1.0)
+    assert found["rows"] == {"unknown": (0.5, 2, 1, 1, 1.0, 0.0, 10_800, 0.0)}
+    found = figure(assess(*dumps, known=Known(users=frozenset({"ada"}))), "repeated-failures")
+    assert {key: values[:3] for key, values in found["rows"].items()} == {"agent": (1.0, 1, 1), "unknown": (0.0, 1, 0)}
+    assert found["unknown_share"] == 0.5
+
+
 def test_work_shared_between_people_is_counted_by_its_keys() -> None:
     dump = text(
         row(SubmitLine="sbatch train.sh 1"), row(JobIDRaw="2", User="bo", SubmitLine="sbatch /home/bo/train.sh 2"),

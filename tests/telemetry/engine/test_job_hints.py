@@ -2,7 +2,7 @@
 
 import pytest
 
-from telemetry.engine.job_hints import find_outputs, hint_for, waits_for
+from telemetry.engine.job_hints import Outputs, find_outputs, hint_for, waits_for
 from telemetry.engine.slurm.records import JobRecord
 
 JOB = JobRecord(71, "71", "u", "RUNNING", 0, work_dir="/home/u/run")
@@ -37,6 +37,8 @@ def test_a_task_has_its_own_numbers_and_slurm_s_word_goes_first() -> None:
     assert find_outputs(TASK._replace(submit_line="sbatch -o %A_%a-%j.out j"))[0] == "/home/u/run/70_4-74.out"
     told = TASK._replace(submit_line="sbatch -o x j", extra={"StdOut": "/a/%A.out", "StdErr": "/a/e%N"})
     assert find_outputs(told) == ("/a/70.out", "")
+    assert find_outputs(told, Outputs("/b", "/b/%a")) == ("/a/70.out", "")
+    assert find_outputs(TASK._replace(submit_line="sbatch -o x j"), Outputs("/b/%A", "/b/%a")) == ("/b/70", "/b/4")
     assert find_outputs(JOB._replace(work_dir="", submit_line="sbatch -o x j"))[0] == ""
 
 

@@ -4,20 +4,21 @@ import pytest
 
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.printing import KEYS
-from telemetry.engine.slurm.queue import Standing
-from telemetry.engine.slurm.queue_texts import command, queue_of, read_texts, sheets_of
+from telemetry.engine.slurm.queue import QueueNote, Standing
+from telemetry.engine.slurm.queue_texts import ASKED, command, notes_of, queue_of, read_texts, sheets_of
 
 MARK = "0f0f0f0f"
 BASE = {
     "jobid": "7", "state": "RUNNING", "restartcnt": "0", "username": "ann", "starttime": "2026-07-02T00:00:00",
     "submittime": "2026-07-01T00:00:00", "endtime": "N/A", "timeused": "1:00", "name": "relax",
+    "arraytaskid": "N/A", "reason": "None",
 }  # fmt: skip
 START_S = 1_782_950_400
 
 
 def line(**texts: str) -> str:
     told = BASE | texts
-    return f"\x1f{MARK}".join(told.get(key, "") for key in KEYS) + f"\x1e{MARK}\n"
+    return f"\x1f{MARK}".join(told.get(key, "") for key in ASKED) + f"\x1e{MARK}\n"
 
 
 def read(text: str):
@@ -33,7 +34,25 @@ def test_the_command_asks_for_all_that_is_kept_and_marks_each_field() -> None:
     asked = command(MARK)
     assert asked[:4] == ("squeue", "--all", "--states=all", "--noheader")
     assert asked[-1].split(",")[:2] == [f"account:\x1f{MARK}", f"jobid:\x1f{MARK}"]
-    assert asked[-1].count(",") == len(KEYS) - 1 and asked[-1].endswith(f":\x1e{MARK}")
+    assert asked[-1].count(",") == len(ASKED) - 1 and asked[-1].endswith(f":\x1e{MARK}")
+
+
+@pytest.mark.parametrize(
+    ("texts", "note"),
+    [
+        ({"state": "PENDING", "reason": "Dependency"}, QueueNote("Dependency")),
+        ({"state": "PENDING"}, QueueNote()),
+        ({"reason": "Prolog"}, QueueNote()),  # it does not wait
+        ({"stdout": "/l/%A_%a.out", "stderr": "(null)"}, QueueNote("", "/l/%A_%a.out")),
+        ({"stdout": "/l/two\nlines", "stderr": "/l/\N{REPLACEMENT CHARACTER}"}, QueueNote()),
+        ({"stdout": "/l/slurm-7.out", "stderr": "/l/slurm-7.out"}, QueueNote("", "/l/slurm-7.out", "/l/slurm-7.out")),
+        ({"stdout": "/l/slurm-7.out", "stderr": "/l/e", "arraytaskid": "5"}, QueueNote("", "", "/l/e")),
+    ],
+    ids=["waits", "not considered", "runs", "patterns", "unreadable", "default", "default of a task"],
+)
+def test_what_else_is_told_of_a_job(texts: dict[str, str], note: QueueNote) -> None:
+    assert notes_of(read(line(**texts))) == {7: note}
+    assert len(sheets_of(read(line(**texts)), ["ann"])["ann"][0]) == len(KEYS)  # it is not printed again
 
 
 def test_the_queue_is_what_has_not_ended() -> None:

@@ -1,6 +1,7 @@
 """A look at all jobs of a period says what counting them one by one says, in whatever blocks they come."""
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 from statistics import median_low
 from typing import Any
 
@@ -36,6 +37,7 @@ def jobs(draw: st.DrawFn) -> Job:
         "work_dir": draw(st.sampled_from(["/w", "/v", ""])), "submit_line": script and f"sbatch {script}",
         "harness": draw(st.sampled_from(["", "codex", "cursor"])),
         "mem_bytes": draw(st.sampled_from([None, 0, 2**20, 2**20 + 5, 2**30, 2**60])),
+        "exit_code": draw(st.sampled_from([None, 0, 1, 2])), "exit_signal": draw(st.sampled_from([0, 9])),
     }  # fmt: skip
 
 
@@ -150,6 +152,62 @@ def test_memory_that_is_raised_lowered_or_left_is_told_apart() -> None:
         assert (found.jobs, found.again, getattr(found, name)) == (2, 2, 2)
     (late,) = studied([lost, lost | then | {"submit_s": LO + 10 + AFTER_S}], 1).out_of_memory
     assert (late.jobs, late.again) == (2, 0)
+
+
+def _failed(rows: list[Job]) -> dict[tuple[Any, ...], dict[int, int]]:
+    """Say when which submission first failed, by user, actor and the way it did."""
+    found: dict[tuple[Any, ...], dict[int, int]] = defaultdict(dict)
+    for job in rows:
+        if job["state"] in ("FAILED", "OUT_OF_MEMORY") and _within(job["end_s"]) and _key(job, "template"):
+            way = (_key(job, "template"), job["state"], job["exit_code"], job["exit_signal"])
+            ends = found[job["user"], job["actor"], *way]
+            ends[job["submit_s"]] = min(job["end_s"], ends.get(job["submit_s"], job["end_s"]))
+    return found
+
+
+@settings(max_examples=60)
+@given(st.lists(jobs(), min_size=1, max_size=25))
+def test_who_fails_twice_the_same_way_is_counted_with_what_lies_between(rows: list[Job]) -> None:
+    further: dict[str, list[tuple[int, bool, bool, int]]] = defaultdict(list)
+    people: dict[str, set[int]] = defaultdict(set)
+    for (user, actor, *_), ends in _failed(rows).items():
+        people[actor].add(user)
+        by_end = sorted((end, at) for at, end in ends.items())
+        for (before, _), (end, at) in pairwise(by_end):
+            further[actor].append((end - before, at > by_end[0][0], end // 86_400 != before // 86_400, user))
+    lost = [job for job in rows if job["state"] in ("FAILED", "OUT_OF_MEMORY") and _within(job["end_s"])]
+    found = {one.actor: one for one in studied(rows, 10).failures}
+    assert found.keys() == {job["actor"] for job in lost}
+    for actor, one in found.items():
+        gaps = further[actor]
+        assert (one.people, one.repeated, one.again) == (len(people[actor]), len({gap[3] for gap in gaps}), len(gaps))
+        assert (one.later, one.other_day) == (sum(gap[1] for gap in gaps), sum(gap[2] for gap in gaps))
+        assert one.median_s == (median_low(gap[0] for gap in gaps) if gaps else None)
+        mine = [job for job in lost if job["actor"] == actor]
+        untold = [job for job in mine if not _key(job, "template")]
+        assert one.jobs == sum(job["array_tasks"] for job in mine)
+        assert one.untold == sum(job["array_tasks"] for job in untold)
+        assert one.untold_people == len({job["user"] for job in untold})
+
+
+def test_a_failure_comes_back_under_the_same_command_state_exit_code_and_signal() -> None:
+    failed = {
+        "user": 1, "actor": "agent", "state": "FAILED", "submit_s": LO, "start_s": LO, "end_s": LO + 9, "restarts": 0,
+        "array_tasks": 1, "job_name": "x", "work_dir": "/w", "submit_line": "sbatch -n 2 a.sh 7", "harness": "codex",
+        "mem_bytes": None, "exit_code": 1, "exit_signal": 0,
+    }  # fmt: skip
+    later = failed | {"submit_s": LO + 40, "end_s": LO + 50}
+    for other, repeated in (
+        ({"submit_line": "sbatch -n 4 /else/a.sh 8", "job_name": "y", "work_dir": "/v"}, 1),
+        ({"submit_line": "sbatch b.sh"}, 0), ({"exit_code": 2}, 0), ({"exit_signal": 9}, 0), ({"user": 2}, 0),
+        ({"actor": "human"}, 0), ({"state": "OUT_OF_MEMORY"}, 0), ({"state": "TIMEOUT"}, 0),
+        ({"state": "NODE_FAIL"}, 0),
+        ({"submit_s": LO}, 0),  # a task of the same array
+    ):  # fmt: skip
+        assert sum(one.repeated for one in studied([failed, later | other], 1).failures) == repeated, other
+    at_once = later | {"submit_s": LO + 5, "end_s": HI - 1}
+    (found,) = studied([failed, later | {"end_s": LO + 9 + 3600}, at_once], 3).failures
+    assert found.values == (1.0, 1, 1, 2, 0.5, 0.0, 3600, 0.0)
 
 
 @settings(max_examples=20)

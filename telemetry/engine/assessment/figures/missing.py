@@ -21,7 +21,7 @@ _MISSING: Final[tuple[tuple[str, str, str, Unit, str], ...]] = (
     ("file-tools", "File reads and directory walks", "Calls of head, sed, grep, find and the like.", "ratio",
      _COLLECTOR),
     ("gpu-use", "What jobs use of their GPUs", "Hours by high and low use of compute and memory.", "share", _GPUS),
-    ("repeated-failures", "Failures that repeat", "The same failure again, on another day, of another person.", "share",
+    ("failures-of-others", "Failures that others had before", "The same cause again, of another person.", "share",
      "failure signatures from jobs’ output"),
     ("unsafe-actions", "Unsafe commands and exposed keys", "Destructive commands, weakened safeguards, keys in reach.",
      "keys", _COLLECTOR),

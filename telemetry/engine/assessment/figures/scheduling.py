@@ -6,12 +6,16 @@ from telemetry.engine.assessment.figures.rhythm import histogram
 from telemetry.engine.iteration import (
     MEDIAN_WAIT_WORDS,
     OUTCOME_NAMES,
+    REPEATED_NOTE,
+    REPEATED_OF,
+    REPEATED_WORDS,
     RESUBMITTED,
     RESUBMITTED_NOTE,
     RESUBMITTED_OF,
     RESUBMITTED_WORDS,
     WITHIN_MINUTES,
 )
+from telemetry.engine.repeated_failures import COLUMNS, NONE
 from telemetry.engine.report_content import Column, Figure, Row
 from telemetry.engine.resubmissions import Gaps
 
@@ -25,7 +29,7 @@ def figures(reading: Reading) -> list[Figure]:
                "Ended as failed, out of memory, by node or boot failure or past a deadline; time limits are apart.",
                "failed"),
         _share(reading, "timed-out", "Jobs that reached their time limit", "Ended as TIMEOUT.", "timeout"),
-        _lost(reading), _mean_wait(reading), _median_wait(reading), _again(reading),
+        _lost(reading), _mean_wait(reading), _median_wait(reading), _again(reading), _repeated(reading),
     ]  # fmt: skip
 
 
@@ -76,3 +80,16 @@ def _gap_row(gaps: Gaps) -> Row:
     shares = (ratio(count, gaps.jobs) for count in gaps.again)
     name = f"{OUTCOME_NAMES[gaps.outcome]}, {label[0].lower()}{label[1:]}"
     return Row(f"{gaps.outcome}-{key}", name, (gaps.jobs, *shares, gaps.median_s))
+
+
+def _repeated(reading: Reading) -> Figure:
+    found = {one.actor == "agent": one for one in reading.found.failures}
+    rows = tuple(
+        Row(*LABELS[agent], found[agent].values if agent in found else NONE.values) for agent in reading.classes
+    )
+    jobs = sum(one.jobs for one in found.values())
+    unknown = ratio(found[False].jobs if False in found else 0, jobs)
+    return Figure(
+        "repeated-failures", "People whose jobs fail twice the same way", REPEATED_WORDS, REPEATED_OF, "share",
+        rows[0].values[0], unknown, note=REPEATED_NOTE, columns=COLUMNS, rows=rows,
+    )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Final
 REASONS: Final = frozenset({
     "accounting", "all_users", "array", "busy", "environment", "field", "folding", "format", "hidden", "job_id",
     "job_state", "null", "old", "option", "order", "other_user", "queue_not_kept", "queue_unknown", "slurm",
-    "state", "time", "unknown_job", "withheld",
+    "state", "steps", "time", "unknown_job", "withheld",
 })  # fmt: skip
 OTHER: Final = "other"
 

@@ -44,7 +44,7 @@ class Printed(NamedTuple):
 def print_queue(asked: Asked, queue: Queue, *, login: str, now_s: int) -> Printed:
     """Print what squeue would print for the user `login`, whose own jobs `queue` tells, now. Errors: `PassedOn`."""
     _require_own(asked, queue, login)
-    if len(asked.jobs) == 1 and not _rows_of(asked.jobs[0][0], queue):
+    if len(asked.jobs) == 1 and not _rows_of(asked.jobs[0].job, queue):
         return Printed(b"", GONE, 1)  # asked about one job, the controller says that it knows it no more
     rows = [row for row in queue.rows if _is_asked(asked, row, queue, login)]
     _require_order(asked, rows)
@@ -73,7 +73,7 @@ def _require_own(asked: Asked, queue: Queue, login: str) -> None:
         raise PassedOn("other_user")
     if not (asked.me or asked.users or asked.jobs):
         raise PassedOn("all_users")
-    for job, _ in asked.jobs:
+    for job in {each.job for each in asked.jobs}:
         if not _rows_of(job, queue) and job not in queue.ended:
             raise PassedOn("unknown_job")
 
@@ -99,7 +99,7 @@ def _is_asked(asked: Asked, row: Row, queue: Queue, login: str) -> bool:
     users = (login,) if asked.me else asked.users
     if users and _known(row, "username") not in users:
         return False
-    if asked.jobs and not any(_is_job(job, task, row) for job, task in asked.jobs):
+    if asked.jobs and not any(_is_job(each.job, each.task, row) for each in asked.jobs):
         return False
     if asked.accounts and not _is_one(asked.accounts, _known(row, "account"), str.lower):
         return False
@@ -114,8 +114,10 @@ def _is_asked(asked: Asked, row: Row, queue: Queue, login: str) -> bool:
 
 
 def _is_one(wanted: Sequence[str], text: str, fold: Callable[[str], str]) -> bool:
-    if not text.isascii() or not all(each.isascii() for each in wanted):
+    if not all(each.isascii() for each in wanted):
         return text in wanted or _raise("folding")
+    if not text.isascii():  # letters are compared as bytes
+        return False
     return fold(text) in {fold(each) for each in wanted}
 
 

@@ -1,0 +1,63 @@
+"""Tokens of a login: whoever proves who they are gets one for an agent of theirs, for twelve hours."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final
+
+from django.db import transaction
+
+from portal.core import clock
+from portal.core.errors import Conflict, NotAllowed
+from principals import permissions
+from principals.engine import networks, tokens
+from principals.models import Agent, AgentToken, LabMembership, User
+from principals.services.tokens import IssuedToken, checked_scopes, latest_end, make_agent_token, require_working
+
+LOGIN_LIFE: Final = timedelta(hours=12)
+# What a login may not be given: it would outlive the login.
+NOT_AT_LOGIN: Final = frozenset({"token:rotate"})
+
+
+def agent_of(person: User, name: str) -> Agent:
+    """Return the agent of a person that is named, or the only one. Errors: `NotAllowed`, `Conflict`."""
+    if not person.is_active:
+        raise NotAllowed(
+            "The account of this person is switched off.", code="person_inactive", remedy="Ask the facility’s staff."
+        )
+    own = Agent.objects.filter(owner=person).exclude(status=Agent.Status.RETIRED).select_related("lab", "owner")
+    found = list(own.filter(name=name) if name else own.order_by("name"))
+    if len(found) > 1:
+        raise Conflict(
+            f"Several agents are yours: {', '.join(agent.name for agent in found)}.", code="agent_ambiguous",
+            remedy="Name one: gatehouse login --agent NAME.",
+        )  # fmt: skip
+    if not found:
+        told = f"You answer for no agent that is called {name}." if name else "You answer for no agent."
+        raise NotAllowed(told, code="agent_unknown", remedy="Register it on My lab, or name one of yours.")
+    return found[0]
+
+
+def issue_login_token(
+    *, person: User, agent: Agent, how: str, host: str, scope_names: Iterable[str] | None, address: str = ""
+) -> IssuedToken:
+    """Issue a token to the owner of an agent who proved who they are; `address`: the only one it then works from.
+
+    Errors: `NotAllowed` for whoever is not its owner, or left its lab; `Conflict` while it may not work.
+    """
+    if agent.owner_id != person.pk or not person.is_active:
+        raise NotAllowed("Only who answers for an agent logs it in.", code="not_owner")
+    if not LabMembership.objects.filter(lab=agent.lab_id, user=person).exists():
+        raise NotAllowed(
+            f"You no longer belong to the lab of {agent.name}.", code="owner_outside_lab",
+            remedy="Its PI retires it, or gives you a place in the lab again.",
+        )  # fmt: skip
+    actor = permissions.actor_for_user(person)
+    permissions.require(actor, "agent.issue_token", agent)
+    require_working(agent)
+    wanted = [name for name in checked_scopes(scope_names, tokens.TokenKind.AGENT) if name not in NOT_AT_LOGIN]
+    row = AgentToken(
+        agent=agent, label=f"login on {host}"[:80], scopes=wanted, networks=list(networks.only(address)), how=how,
+        host=host[:100], expires=min(clock.now() + LOGIN_LIFE, latest_end(agent)),
+    )  # fmt: skip
+    with transaction.atomic():
+        return make_agent_token(actor, row, "token.login", how=how, host=host)

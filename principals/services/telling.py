@@ -1,0 +1,116 @@
+"""What people are told of holds, agents that wait, and tokens that end."""
+
+from datetime import datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db import transaction
+
+from portal.core import clock
+from principals import selectors
+from principals.engine.harnesses import harness_name
+from principals.models import Agent, AgentToken, Hold, Lab, LabMembership, NoticePreference, User
+from principals.permissions import MANAGING_ROLES
+from principals.services.notices import notify
+
+TOKEN_WITHIN: Final = timedelta(days=7)  # of its end, or the last quarter of a shorter life
+
+
+def local_time(at: datetime) -> str:
+    """Write an instant as the facility's people read it."""
+    return f"{at.astimezone(ZoneInfo(settings.FACILITY_TIME_ZONE)):%Y-%m-%d %H:%M %Z}"
+
+
+def subscribers(kind: str) -> list[int]:
+    """Return who asked for a kind that is off by itself."""
+    asked = NoticePreference.objects.filter(kind=kind).exclude(mailed=NoticePreference.Mailed.OFF)
+    return list(asked.order_by("person_id").values_list("person_id", flat=True))
+
+
+def tell_of_hold(hold: Hold, *, placed: bool, reason: str) -> int:
+    """Tell the owners and PIs of the agents that a hold stops; return how many were told. Called in its transaction.
+
+    A hold of the acceptable use is told by its own reminders (`aup_due`), and lifted by the person's own yes.
+    """
+    if hold.kind == Hold.Kind.AUP or hold.subject_kind == Hold.Subject.SERVICE:
+        return 0
+    what = _subject_words(hold)
+    if placed:
+        until = f"It ends by itself on {local_time(hold.until)}." if hold.until else "It has no end."
+        lift = f"What would lift it: {hold.remedy}" if hold.remedy else ""
+        lines = [
+            hold.reason,
+            lift,
+            until,
+            "Jobs in Slurm go on. If it is wrong, appeal it under What is held about you.",
+        ]
+        kind, title = "hold_placed", f"Stopped: {what}"
+    else:
+        lines = [reason, "Another hold may still stand; the agent’s page says so."]
+        kind, title = "hold_lifted", f"A hold was lifted: {what}"
+    text = "\n".join(line for line in lines if line)
+    return notify(people=people_of_hold(hold), kind=kind, title=title, text=text, url=_url_of(hold))
+
+
+def people_of_hold(hold: Hold) -> set[int]:
+    """Return whom a hold concerns: who answers for the agents it stops, the PIs of their labs, the person it is on."""
+    agents = selectors.agents_at(hold.place)
+    labs = set(agents.values_list("lab_id", flat=True))
+    people = set(agents.values_list("owner_id", flat=True))
+    if hold.subject_kind == Hold.Subject.LAB:
+        labs.add(hold.subject_id)
+    if hold.subject_kind in (Hold.Subject.USER, Hold.Subject.OWNER):
+        people.add(hold.subject_id)
+    heads = LabMembership.objects.filter(lab__in=labs, role=LabMembership.Role.PI)
+    return people | set(heads.values_list("user_id", flat=True))
+
+
+def _subject_words(hold: Hold) -> str:
+    kind = hold.subject_kind
+    if kind == Hold.Subject.AGENT:
+        return Agent.objects.filter(pk=hold.subject_id).values_list("name", flat=True).first() or "an agent"
+    if kind in (Hold.Subject.USER, Hold.Subject.OWNER):
+        name = User.objects.filter(pk=hold.subject_id).values_list("username", flat=True).first()
+        return f"{'the account' if kind == Hold.Subject.USER else 'the agents'} of {name}"
+    if kind == Hold.Subject.LAB:
+        return f"the agents of {Lab.objects.filter(pk=hold.subject_id).values_list('title', flat=True).first()}"
+    return f"agents on {harness_name(hold.subject_name)}" if kind == Hold.Subject.HARNESS else "every agent"
+
+
+def _url_of(hold: Hold) -> str:
+    if hold.subject_kind != Hold.Subject.AGENT:
+        return "/agents/"
+    agent = Agent.objects.filter(pk=hold.subject_id).first()
+    return agent.get_absolute_url() if agent else "/agents/"
+
+
+def tell_of_waiting(agent: Agent) -> int:
+    """Tell the PIs and managers of its lab that an agent waits for them; return how many were told."""
+    heads = LabMembership.objects.filter(lab=agent.lab_id, role__in=MANAGING_ROLES)
+    return notify(
+        people=heads.values_list("user_id", flat=True), kind="agent_waiting", key=f"agent_waiting:{agent.pk}",
+        title=f"{agent.name} waits for your approval", url=agent.get_absolute_url(),
+        text=f"{agent.owner.username} registered it in {agent.lab.title}. What it is for: {agent.purpose}",
+    )  # fmt: skip
+
+
+def tell_of_ending_tokens() -> int:
+    """Tell owners of tokens that end within seven days, or are in the last quarter of a shorter life, once each."""
+    now = clock.now()
+    ending = AgentToken.objects.filter(
+        revoked_at=None, expires__gt=now, expires__lte=now + TOKEN_WITHIN, agent__status=Agent.Status.ACTIVE
+    )
+    told = 0
+    for token in ending.select_related("agent").iterator(chunk_size=500):
+        if token.expires - now > (token.expires - token.created) / 4:
+            continue
+        agent = token.agent
+        label = f" ({token.label})" if token.label else ""
+        with transaction.atomic():
+            told += notify(
+                people=[agent.owner_id], kind="token_ending", key=f"token_ending:{token.key}",
+                title=f"A token of {agent.name} ends on {local_time(token.expires)}", url=agent.get_absolute_url(),
+                text=f"Token {token.key}{label}. Make a new one on the agent’s page before; both work until then.",
+            )  # fmt: skip
+    return told

@@ -1,0 +1,108 @@
+"""Who is told of holds, of agents that wait, and of tokens that end."""
+
+from datetime import timedelta
+
+import pytest
+
+from portal.core import clock
+from principals import services as principal_services
+from principals.actors import SYSTEM_ACTOR
+from principals.models import Hold, Notice
+from principals.services import kill_switches as switches
+from principals.services import telling
+from principals.services.agents import Registration
+from tests import factories
+from tests.conftest import Cast
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sql]
+
+
+def told(kind: str) -> set[str]:
+    return set(Notice.objects.filter(kind=kind).values_list("person__username", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "which", "people"),
+    [
+        ("agent", "okafor-docking", {"pi", "colleague"}),
+        ("owner", "colleague", {"pi", "colleague"}),
+        ("lab", "okafor", {"pi", "colleague"}),
+        ("harness", "claude-code", {"pi", "colleague", "outsider"}),
+        ("all", "", {"pi", "colleague", "outsider"}),
+    ],
+    ids=["agent", "owner", "lab", "harness", "all"],
+)
+def test_a_kill_switch_tells_owners_and_pis(cast: Cast, kind: str, which: str, people: set[str]):
+    until = clock.now() + timedelta(hours=1)
+    actor = factories.actor_of(cast.staff)
+    switch = switches.pull(
+        actor=actor, target=switches.find_target(kind, which), reason="It polls.", until=until
+    )  # fmt: skip
+    assert told("hold_placed") == people
+    text = Notice.objects.filter(person=cast.pi).get().text
+    assert "It polls." in text and telling.local_time(until) in text and "Staff or InfoSec end this" in text
+    switches.end(actor=actor, switch=switch, reason="It was mended.")
+    assert told("hold_lifted") == people
+    assert "It was mended." in Notice.objects.filter(person=cast.pi, kind="hold_lifted").get().text
+
+
+def test_a_drill_tells_nobody(cast: Cast):
+    until = clock.now() + timedelta(hours=1)
+    target = switches.find_target("all")
+    switches.pull(actor=factories.actor_of(cast.staff), target=target, reason="x", until=until, is_drill=True)
+    assert not Notice.objects.exists()
+
+
+def test_a_persons_own_hold_is_told_to_them(cast: Cast):
+    principal_services.place_hold(
+        actor=SYSTEM_ACTOR, subject_kind="user", subject_id=cast.colleague.pk, kind=Hold.Kind.SUSPENSION, code="left",
+        reason="They asked for it.",
+    )  # fmt: skip
+    assert told("hold_placed") == {"colleague", "pi"}
+
+
+def test_an_equal_hold_is_told_once(cast: Cast):
+    for _ in range(2):
+        principal_services.place_hold(
+            actor=SYSTEM_ACTOR, subject_kind="agent", subject_id=cast.agent.pk, kind=Hold.Kind.FLOOD, code="flood",
+            reason="Too many questions.",
+        )  # fmt: skip
+    assert Notice.objects.filter(person=cast.pi).count() == 1
+
+
+def register(cast: Cast, who: str):  # type: ignore[no-untyped-def]
+    registration = Registration(
+        name=f"okafor-{who}", harness="codex", purpose="Tests.", expires=clock.now() + timedelta(days=30)
+    )
+    person = getattr(cast, who)
+    return principal_services.register_agent(
+        actor=factories.actor_of(person), lab=cast.lab, owner=person, registration=registration
+    )
+
+
+def test_an_agent_that_waits_is_told_to_those_who_approve(cast: Cast):
+    agent = register(cast, "colleague")
+    assert told("agent_waiting") == {"pi", "manager"}
+    notice = Notice.objects.filter(person=cast.pi).get()
+    assert (notice.url, notice.is_digest) == (agent.get_absolute_url(), True)
+
+
+def test_a_pis_own_waits_for_nobody_in_the_lab(cast: Cast):
+    register(cast, "pi")
+    assert not Notice.objects.exists()
+
+
+def test_a_token_that_ends_is_told_once_to_its_owner(cast: Cast):
+    token = factories.token_row(factories.make_token(cast.agent))
+    assert telling.tell_of_ending_tokens() == 0
+    with clock.at(token.expires - timedelta(days=2)):
+        assert [telling.tell_of_ending_tokens(), telling.tell_of_ending_tokens()] == [1, 0]
+    assert told("token_ending") == {"colleague"}
+    assert token.key in Notice.objects.get().text
+
+
+def test_a_token_that_is_revoked_is_not_told_of(cast: Cast):
+    token = factories.token_row(factories.make_token(cast.agent))
+    principal_services.revoke_agent_token(actor=factories.actor_of(cast.pi), token=token)
+    with clock.at(token.expires - timedelta(days=2)):
+        assert telling.tell_of_ending_tokens() == 0
