@@ -88,7 +88,8 @@ class LoadRollups:
             self._left |= {pair for pair in pairs if pair[1] in long}
         counts = ~is_long & (pl.max_horizontal("submit", "usage_end") >= _midnight(self._passed))
         self._marked.update(pair for pair in pairs if pair[0] >= self._passed)
-        self._newest = max(self._newest, date.fromtimestamp(0) if jobs.is_empty() else _day_of(jobs["submit"].max()))
+        if not jobs.is_empty():
+            self._newest = max(self._newest, _day_of(jobs["submit"].max()))
         self._computing.append(self._thread.submit(lambda: self._found.add(jobs.filter(counts))))
 
     def _begin_cut(self, behind: date) -> None:
@@ -101,6 +102,9 @@ class LoadRollups:
             return
         (since, behind, cut), self._cut = self._cut, None
         days, users = cut.result()
+        for each in self._computing:
+            if each.done():  # as all before the cut are: one that failed has no part in it
+                each.result()
         marked = RollupDirty.objects.filter(cluster=self._cluster, day__gte=since, day__lt=behind)
         marks = [mark for mark in marked if self._is_ours(mark)]
         # Asked behind the marks: whoever takes one away from now on takes one that we have seen, and have not any more.
