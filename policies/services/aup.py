@@ -174,3 +174,14 @@ def _record(
         actor=actor.ref, verb="aup.accept", object_kind=kind, object_id=pk, object_label=label, lab_id=lab_id,
         after={"version": current.version, "digest": current.digest, "how": how},
     )  # fmt: skip
+
+
+def export_acceptances(*, actor: Actor) -> list[AupAcceptance]:
+    """Return the acceptances that somebody takes away as a file; that they do is noted first."""
+    permissions.require(actor, "aup.export", remedy="Ask the PI or a manager of your lab.")
+    rows = list(selectors.acceptances_for(actor))
+    with transaction.atomic():
+        audit.record(
+            actor=actor.ref, verb="aup.export", object_kind="aup", object_id="acceptances", after={"rows": len(rows)}
+        )
+    return rows
