@@ -143,7 +143,7 @@ def read_site_rules(request: HttpRequest) -> HttpResponse:
             each for each in policy.clauses if each.applies.reaches(lab=agent.lab.name, harness=agent.harness)
         )
         policy = replace(policy, clauses=bound)
-    text = agents_md.agents_md(policy, url=settings.BASE_URL.rstrip("/"))
+    text = agents_md.agents_md(policy, url=settings.BASE_URL)
     return HttpResponse(text, content_type="text/markdown; charset=utf-8")
 
 

@@ -43,7 +43,7 @@ TOKEN_PEPPERS: dict[int, str] = {
 
 # --- site ------------------------------------------------------------------------------------------------
 FACILITY_NAME: str = env.str("GATEHOUSE_FACILITY", default="Northgate Research Computing")
-BASE_URL: str = env.str("GATEHOUSE_URL", default="http://127.0.0.1:8000")
+BASE_URL: str = env.str("GATEHOUSE_URL", default="http://127.0.0.1:8000").rstrip("/")  # paths follow it
 ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS: bool = env.bool("GATEHOUSE_HTTPS", default=BASE_URL.startswith("https://"))
@@ -179,7 +179,9 @@ STAFF_APPROVE_FROM: int = env.int("GATEHOUSE_STAFF_APPROVE_FROM", default=3)
 
 # How many sessions a person may have on one login node (0: any number); more are advised against, or refused.
 SESSIONS_PER_NODE: int = env.int("GATEHOUSE_SESSIONS_PER_NODE", default=3)
-SESSIONS_LIMIT: str = env.str("GATEHOUSE_SESSIONS_LIMIT", default="advise")  # or "refuse"
+SESSIONS_LIMIT: str = env.str("GATEHOUSE_SESSIONS_LIMIT", default="advise")
+if SESSIONS_LIMIT not in ("advise", "refuse"):
+    raise ValueError("GATEHOUSE_SESSIONS_LIMIT must be advise or refuse.")
 SESSION_SILENT_S: int = env.int("GATEHOUSE_SESSION_SILENT_S", default=900)  # without a beat for so long it has ended
 
 # --- time and words --------------------------------------------------------------------------------------
@@ -353,6 +355,8 @@ MUNGE_CLUSTERS: list[str] = env.list("GATEHOUSE_MUNGE_CLUSTERS", default=[])
 MUNGE_SOCKET: str = env.str("GATEHOUSE_MUNGE_SOCKET", default="")  # empty: where munge itself looks
 # --- appeals of holds and labels: answered within so many days ------------------------------------------------
 APPEAL_DAYS: int = env.int("GATEHOUSE_APPEAL_DAYS", default=5)
+if APPEAL_DAYS < 1:
+    raise ValueError("GATEHOUSE_APPEAL_DAYS must be 1 or more.")
 
 # --- uploads ---------------------------------------------------------------------------------------------
 INGEST_MAX_BYTES: int = env.int("GATEHOUSE_INGEST_MAX_BYTES", default=64 * 1024 * 1024)

@@ -62,7 +62,7 @@ def begin_device_login(
     begun = principal_services.begin_device_login(
         agent_name=client_id, host=host, scope_names=scope.split(), address=client_address(request)
     )
-    page = f"{settings.BASE_URL.rstrip('/')}{reverse('device-login')}"
+    page = f"{settings.BASE_URL}{reverse('device-login')}"
     return DeviceBegun(
         device_code=begun.device_code, user_code=begun.user_code, verification_uri=page,
         verification_uri_complete=f"{page}?user_code={begun.user_code}", expires_in=device.LIFE_S,

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import IntEnum
 from typing import Final
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from policies.models import AupAcceptance, AupPersonAcceptance, AupVersion
 from principals.actors import Actor
@@ -50,15 +50,23 @@ class Accepting:
 
 
 def agents_without(version: AupVersion) -> QuerySet[Agent]:
-    """Return the agents that go on and for which neither this version nor a newer one is accepted."""
+    """Return the agents that go on and for which neither this version nor a newer one is accepted.
+
+    Who is held for it waits as well: an agent that passed to somebody else needs their yes beside the one it has.
+    """
     settled = AupAcceptance.objects.filter(version__pk__gte=version.pk).values("agent")
-    return Agent.objects.exclude(status=Agent.Status.RETIRED).exclude(pk__in=settled)
+    waits = ~Q(pk__in=settled) | Q(pk__in=_held())
+    return Agent.objects.exclude(status=Agent.Status.RETIRED).filter(waits)
+
+
+def _held() -> QuerySet[Hold, int]:
+    held = Hold.objects.in_force().filter(subject_kind=Hold.Subject.AGENT, kind=Hold.Kind.AUP)
+    return held.values_list("subject_id", flat=True)
 
 
 def agents_to_hold(required: AupVersion) -> QuerySet[Agent]:
     """Return the agents without a version that they need, and not held for it already."""
-    held = Hold.objects.in_force().filter(subject_kind=Hold.Subject.AGENT, kind=Hold.Kind.AUP).values("subject_id")
-    return agents_without(required).exclude(pk__in=held).order_by("pk")
+    return agents_without(required).exclude(pk__in=_held()).order_by("pk")
 
 
 def people_due(at: datetime) -> list[Due]:
@@ -91,13 +99,11 @@ def stage_of(left: timedelta) -> Stage:
 def accepting_in(lab: Lab, newest: AupVersion) -> list[Accepting]:
     """Return how the people who own agents in a lab stand to the newest version, who is missing first: two queries."""
     agents = lab.agents.exclude(status=Agent.Status.RETIRED).select_related("owner").order_by("name")
-    done = set(
-        AupAcceptance.objects.filter(version__pk__gte=newest.pk, agent__lab=lab).values_list("agent_id", flat=True)
-    )
+    without = set(agents_without(newest).filter(lab=lab).values_list("pk", flat=True))
     by_owner: dict[tuple[int, str], list[Agent]] = {}
     for agent in agents:
         by_owner.setdefault((agent.owner_id, agent.owner.username), [])
-        if agent.pk not in done:
+        if agent.pk in without:
             by_owner[agent.owner_id, agent.owner.username].append(agent)
     at = _accepted_at(newest, [pk for pk, _ in by_owner])
     people = [Accepting(name, at.get(pk), tuple(waiting)) for (pk, name), waiting in by_owner.items()]

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, time, timedelta
 from typing import Final
 
-from django.conf import settings
 from django.db import transaction
 
 from policies import events, permissions, selectors
@@ -16,7 +15,8 @@ from portal.core.errors import Conflict, Invalid, NotAllowed
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR, Actor
 from principals.models import Agent, Hold
-from principals.services.agents import AUP_REQUIRED
+from principals.permissions import person_of
+from principals.services.agents import hold_until_accepted
 
 AT_ONCE: Final = 100  # agents held in one transaction
 
@@ -99,7 +99,8 @@ def hold_lapsed_aup() -> int:
             _lock()
             still = selectors.agents_to_hold(required).filter(pk__in=[agent.pk for agent in chunk])
             for agent in still:
-                _hold(agent, required)
+                reason = f"The acceptable-use policy {required.version} is not accepted for {agent.name}."
+                hold_until_accepted(agent, reason)
                 held += 1
     return held
 
@@ -110,15 +111,6 @@ def _lock() -> None:
     The oldest version is the lock, for it is the one row that every caller finds.
     """
     AupVersion.objects.select_for_update(no_key=True).order_by("published", "pk").first()
-
-
-def _hold(agent: Agent, version: AupVersion) -> None:
-    address = f"{settings.BASE_URL.rstrip('/')}{agent.get_absolute_url()}"
-    principal_services.place_hold(
-        actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
-        code=AUP_REQUIRED, reason=f"The acceptable-use policy {version.version} is not accepted for {agent.name}.",
-        remedy=f"Its owner, PI or lab manager reads and accepts it at {address}",
-    )  # fmt: skip
 
 
 def accept_aup(*, actor: Actor, agent: Agent, version: str, how: str = How.UNKNOWN) -> AupAcceptance:
@@ -132,9 +124,8 @@ def accept_aup(*, actor: Actor, agent: Agent, version: str, how: str = How.UNKNO
 
 def accept_aup_for_mine(*, actor: Actor, version: str) -> list[AupAcceptance]:
     """Accept the newest version as a person, and for every agent that one owns and still answers for, in one act."""
-    if actor.user is None or not actor.is_person:
-        raise NotAllowed("Only a person accepts the policy.", code="not_a_person")
-    own = Agent.objects.filter(owner=actor.user).exclude(status=Agent.Status.RETIRED).select_related("lab", "owner")
+    person = person_of(actor)
+    own = Agent.objects.filter(owner=person).exclude(status=Agent.Status.RETIRED).select_related("lab", "owner")
     agents = [agent for agent in own if permissions.can(actor, "aup.accept", agent)]
     if not agents and version == current_aup().version:
         raise Conflict(
@@ -164,12 +155,15 @@ def _accept(actor: Actor, agents: Iterable[Agent], version: str, how: str) -> li
 
 def _accept_for(actor: Actor, agent: Agent, current: AupVersion, evidence: dict[str, object]) -> AupAcceptance:
     acceptance, new = AupAcceptance.objects.get_or_create(version=current, agent=agent, defaults=evidence)
-    if new:
-        _record(actor, "agent", agent.pk, agent.name, agent.lab_id, current, str(evidence["how"]))
-    principal_services.lift_holds(
+    lifted = principal_services.lift_holds(
         actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
         reason=f"AUP {current.version} accepted by {actor.ref.label}",
     )  # fmt: skip
+    if lifted and not new:  # it passed to somebody else since: theirs is the yes that counts, the trail has the other
+        AupAcceptance.objects.filter(pk=acceptance.pk).update(**evidence, at=clock.now())
+        acceptance.refresh_from_db()
+    if lifted or new:
+        _record(actor, "agent", agent.pk, agent.name, agent.lab_id, current, str(evidence["how"]))
     return acceptance
 
 
@@ -180,3 +174,14 @@ def _record(
         actor=actor.ref, verb="aup.accept", object_kind=kind, object_id=pk, object_label=label, lab_id=lab_id,
         after={"version": current.version, "digest": current.digest, "how": how},
     )  # fmt: skip
+
+
+def export_acceptances(*, actor: Actor) -> list[AupAcceptance]:
+    """Return the acceptances that somebody takes away as a file; that they do is noted first."""
+    permissions.require(actor, "aup.export", remedy="Ask the PI or a manager of your lab.")
+    rows = list(selectors.acceptances_for(actor))
+    with transaction.atomic():
+        audit.record(
+            actor=actor.ref, verb="aup.export", object_kind="aup", object_id="acceptances", after={"rows": len(rows)}
+        )
+    return rows

@@ -10,8 +10,9 @@ from policies.engine import packs
 from policies.models import AupDraft, AupVersion
 from policies.services.aup import current_aup, publish_aup, read_policy
 from portal.core import audit, clock
-from portal.core.errors import Conflict, Invalid, NotAllowed
+from portal.core.errors import Conflict, Invalid
 from principals.actors import Actor
+from principals.permissions import person_of
 
 NEWEST: Final = "newest"
 
@@ -19,14 +20,13 @@ NEWEST: Final = "newest"
 def start_aup_draft(*, actor: Actor, pack: str) -> AupDraft:
     """Start a draft from a starter pack, or from the version published last (`newest`)."""
     permissions.require(actor, "aup.publish")
-    if actor.user is None:
-        raise NotAllowed("Only a person writes a policy here.", code="not_a_person")
+    person = person_of(actor)
     if pack != NEWEST and pack not in packs.PACKS:
         raise Invalid("There is no such pack.", code="pack_unknown", remedy=f"There are: {', '.join(packs.PACKS)}.")
     newest = current_aup()
     policy = newest.policy if pack == NEWEST else packs.read_pack(pack)
     with transaction.atomic():
-        draft = AupDraft.objects.create(source=aup_engine.write_aup(policy), pack=pack, written_by=actor.user)
+        draft = AupDraft.objects.create(source=aup_engine.write_aup(policy), pack=pack, written_by=person)
         _record(actor, "aup.draft", draft)
     return draft
 

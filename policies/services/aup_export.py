@@ -33,7 +33,7 @@ def export_policy(*, actor: Actor, folder: Path) -> Exported:
     """Write the files of the policy in force, unsigned. Where they stand there already nothing is touched."""
     permissions.require(actor, "aup.publish")
     version = aup_in_force()
-    policy, url = version.policy, settings.BASE_URL.rstrip("/")
+    policy, url = version.policy, settings.BASE_URL
     files = bundle.make_files(policy, url=url)
     before = _read(folder / bundle.MANIFEST)
     serial = bundle.serial_of(before)

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -17,7 +16,7 @@ from policies.engine import agents_md, aup_diff, bundle
 from policies.engine.aup import Aup
 from policies.engine.markdown import to_html
 from policies.models import AupDraft, AupPersonAcceptance, AupVersion
-from portal.core import audit, clock, exports, problems, throttle
+from portal.core import clock, exports, problems, throttle
 from portal.core.errors import TooMany
 from principals.actors import Actor
 from principals.auth import client_address
@@ -104,13 +103,7 @@ def accept(request: PageRequest) -> HttpResponseBase:
 @page
 def acceptances(request: PageRequest) -> HttpResponseBase:
     """Hand out the acceptances as a file: who takes them away is noted first."""
-    permissions.require(request.actor, "aup.export", remedy="Ask the PI or a manager of your lab.")
-    rows = list(selectors.acceptances_for(request.actor))
-    with transaction.atomic():
-        audit.record(
-            actor=request.actor.ref, verb="aup.export", object_kind="aup", object_id="acceptances",
-            after={"rows": len(rows)},
-        )  # fmt: skip
+    rows = policy_services.export_acceptances(actor=request.actor)
     return exports.export("csv", "aup-acceptances", selectors.EXPORTED, map(selectors.acceptance_fields, rows))
 
 
@@ -140,7 +133,7 @@ def agent_policy(request: HttpRequest) -> HttpResponseBase:
         throttle.check("agent-policy", caller, limit=ASKED_A_MINUTE)
     except TooMany as error:
         return problems.from_error(error)
-    policy, url = policy_services.aup_in_force().policy, settings.BASE_URL.rstrip("/")
+    policy, url = policy_services.aup_in_force().policy, settings.BASE_URL
     answer = JsonResponse(bundle.policy_document(policy, url=url, public=True))
     answer["Cache-Control"] = "public, max-age=300"
     return answer

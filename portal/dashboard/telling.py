@@ -55,7 +55,7 @@ class TellingPanel:
     def settings(self) -> str:
         """Return what points its harness here."""
         known = mapping_of(self.agent.harness)
-        return known.settings.format(endpoint=f"{settings.BASE_URL.rstrip('/')}/api/v1/otlp") if known else ""
+        return known.settings.format(endpoint=f"{settings.BASE_URL}/api/v1/otlp") if known else ""
 
     @property
     def remedy(self) -> str:

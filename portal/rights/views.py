@@ -19,7 +19,7 @@ from portal.rights.inventory import BY_SLUG
 from principals import permissions, selectors
 from principals import services as principal_services
 from principals.models import AgentSession, Appeal, DataAccess, Hold
-from principals.services.telling import subject_words
+from principals.services.telling import subjects_in_words
 from principals.web import PageRequest, open_to_held, page
 
 SHOWN: Final = 20
@@ -31,11 +31,13 @@ def held(request: PageRequest) -> HttpResponseBase:
     """Show what is held about the person who looks, and no other."""
     person = request.user
     found = services.held_about(person)
+    holds = list(selectors.holds_concerning(person).order_by("-pk")[:SHOWN])
+    words = subjects_in_words(holds)
     sessions = AgentSession.objects.filter(cluster_user__user=person, kind=AgentSession.Kind.AGENT)
     context = {
         "held": [one for one in found if one.count], "empty": [one.holding for one in found if not one.count],
         "total": sum(one.count for one in found),
-        "holds": [(hold, subject_words(hold)) for hold in selectors.holds_concerning(person).order_by("-pk")[:SHOWN]],
+        "holds": [(hold, words[hold.pk]) for hold in holds],
         "sessions": sessions.select_related("agent", "cluster").order_by("-started")[:SHOWN],
         "appeals": Appeal.objects.filter(person=person).order_by("-filed")[:SHOWN],
         "opened": DataAccess.objects.filter(person=person)[:SHOWN],

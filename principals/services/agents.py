@@ -71,11 +71,7 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
         adopted = 0 if actor.agent else adopt_sessions(agent)  # no agent takes sessions for one that nobody let in
         after = {"name": agent.name, "owner": owner.username, "sessions_adopted": adopted}
         _record(actor, agent, "agent.register", after=after)
-        place_hold(
-            actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
-            code=AUP_REQUIRED, reason=f"The acceptable-use policy is not accepted for {agent.name}.",
-            remedy=f"Its owner, PI or lab manager accepts it at {_address_of(agent)}",
-        )  # fmt: skip
+        hold_until_accepted(agent, f"The acceptable-use policy is not accepted for {agent.name}.")
         if manages and lab.pk in actor.managed_lab_ids:
             approve_agent(actor=actor, agent=agent)
         elif actor.is_person and selectors.rule_approves(agent):
@@ -85,8 +81,13 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
     return agent
 
 
-def _address_of(agent: Agent) -> str:
-    return f"{settings.BASE_URL.rstrip('/')}{agent.get_absolute_url()}"
+def hold_until_accepted(agent: Agent, reason: str) -> Hold:
+    """Hold an agent until the acceptable-use policy is accepted for it."""
+    return place_hold(
+        actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
+        code=AUP_REQUIRED, reason=reason,
+        remedy=f"Its owner, PI or lab manager reads and accepts it at {settings.BASE_URL}{agent.get_absolute_url()}",
+    )  # fmt: skip
 
 
 def _approve_by_rule(agent: Agent) -> None:

@@ -7,10 +7,9 @@ from django.db import IntegrityError, transaction
 from portal.core import audit, clock, live
 from portal.core.errors import Conflict, Invalid, NotAllowed
 from principals import events, permissions, selectors
-from principals.actors import SYSTEM_ACTOR, Actor
-from principals.models import Agent, AgentHandover, AgentToken, Hold, LabMembership, User
-from principals.services.agents import AUP_REQUIRED
-from principals.services.holds import place_hold
+from principals.actors import Actor
+from principals.models import Agent, AgentHandover, AgentToken, LabMembership, User
+from principals.services.agents import hold_until_accepted
 
 State = AgentHandover.State
 
@@ -119,11 +118,9 @@ def _pass_on(actor: Actor, handover: AgentHandover) -> None:
     tokens = AgentToken.objects.filter(agent=agent, revoked_at=None)
     keys = sorted(tokens.values_list("key", flat=True))
     tokens.update(revoked_at=now, revoked_by=actor.ref.label)
-    place_hold(
-        actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP, code=AUP_REQUIRED,
-        reason=f"{agent.owner.username} answers for {agent.name} now: the acceptable-use policy waits for a new yes.",
-        remedy="Its owner, PI or lab manager accepts it on My lab.",
-    )  # fmt: skip
+    hold_until_accepted(
+        agent, f"{agent.owner.username} answers for {agent.name} now: the acceptable-use policy waits for a new yes."
+    )
     _record(actor, handover, "agent.hand_over", tokens_revoked=keys)
     topics = (f"agent:{agent.pk}", f"lab:{agent.lab_id}", "facility:principals")
     changed = events.AgentChanged(agent=agent.name, status=agent.status, reason="Somebody else answers for it.")

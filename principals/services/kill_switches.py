@@ -89,7 +89,7 @@ def pull(*, actor: Actor, target: Target, reason: str, until: datetime, is_drill
     end that is none; `Conflict` where one of the same target lasts as long, or waits.
     """
     permissions.require(actor, "kill_switch.pull")
-    user = _person(actor)
+    user = permissions.person_of(actor)
     if not reason.strip():
         raise Invalid("A reason is needed.", code="reason_missing", extra={"field": "reason"})
     now = clock.now()
@@ -120,7 +120,7 @@ def pull(*, actor: Actor, target: Target, reason: str, until: datetime, is_drill
 def second(*, actor: Actor, switch: KillSwitch) -> KillSwitch:
     """Agree as the second person. Errors: `NotAllowed` to who asked; `Conflict` where it waits no more."""
     permissions.require(actor, "kill_switch.pull")
-    user = _person(actor)
+    user = permissions.person_of(actor)
     with transaction.atomic():
         _lock()
         waiting = KillSwitch.objects.waiting().filter(pk=switch.pk).first()
@@ -158,7 +158,7 @@ def place_of(switch: KillSwitch) -> Place:
 
 
 def _close(actor: Actor, switch: KillSwitch, old: str, new: str, reason: str, verb: str) -> KillSwitch:
-    user = _person(actor)
+    user = permissions.person_of(actor)
     if not reason.strip():
         raise Invalid("A reason is needed.", code="reason_missing", extra={"field": "reason"})
     with transaction.atomic():
@@ -210,9 +210,3 @@ def _tell(actor: Actor, switch: KillSwitch, verb: str, *, reason: str = "") -> N
     )  # fmt: skip
     payload = {"id": switch.pk, "target": switch.target_label, "state": str(switch.state), "by": actor.ref.label}
     live.announce([live.News(name="kill_switch.changed", topics=("facility:principals",), payload=payload)])
-
-
-def _person(actor: Actor) -> User:
-    if actor.user is None or not actor.is_person:
-        raise NotAllowed("A person decides this.", code="person_needed")
-    return actor.user

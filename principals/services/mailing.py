@@ -23,7 +23,7 @@ def compose(mail: NoticeMail, notices: Sequence[Notice]) -> EmailMessage:
     shown = list(notices[:SHOWN])
     context = {
         "notices": shown, "more": len(notices) - len(shown), "facility": settings.FACILITY_NAME,
-        "base": settings.BASE_URL.rstrip("/"),
+        "base": settings.BASE_URL,
     }  # fmt: skip
     message = EmailMessage(policy=SMTP)
     title = shown[0].title if len(notices) == 1 else f"{len(notices)} notices"

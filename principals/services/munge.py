@@ -94,10 +94,10 @@ def _refused(refusal: rules.Refusal | None) -> DomainError:
 
 def _require_here(said: Statement) -> None:
     """Refuse what was said to another portal, or with a number that is not ours, too old, or used."""
-    if said.portal.rstrip("/").lower() != settings.BASE_URL.rstrip("/").lower():
+    if said.portal.rstrip("/").lower() != settings.BASE_URL.lower():
         raise Invalid(
             "The credential is for another portal.", code="munge_other_portal",
-            remedy=f"Set GATEHOUSE_URL to {settings.BASE_URL.rstrip('/')}, as this portal calls itself.",
+            remedy=f"Set GATEHOUSE_URL to {settings.BASE_URL}, as this portal calls itself.",
         )  # fmt: skip
     again = "Run gatehouse login again: it asks for a new one."
     try:

@@ -9,13 +9,14 @@ from django.conf import settings
 from django.db import transaction
 
 from portal.core import clock, live
-from portal.core.errors import Invalid, NotAllowed
+from portal.core.errors import Invalid
 from portal.core.logs import redacted
 from principals import events
 from principals.actors import Actor
 from principals.engine import notices as rules
 from principals.engine.notices import How
 from principals.models import Notice, NoticeMail, NoticePreference, User
+from principals.permissions import person_of
 
 KEPT: Final = timedelta(days=180)
 _CHUNK: Final = 500
@@ -75,15 +76,14 @@ def choose(*, actor: Actor, choices: Mapping[str, tuple[str, bool]]) -> None:
 
     What waits to be mailed goes as it was to. Errors: `Invalid` for a kind or a way that is none.
     """
-    if actor.user is None or not actor.is_person:
-        raise NotAllowed("A person chooses for themselves.", code="person_needed")
+    person = person_of(actor)
     for kind, (mailed, _) in choices.items():
         if kind not in rules.KINDS or mailed not in NoticePreference.Mailed.values:
             raise Invalid("There is no such notice, or way.", code="notice_choice", remedy="Load the page again.")
     with transaction.atomic():
         for kind, (mailed, to_webhooks) in choices.items():
             NoticePreference.objects.update_or_create(
-                person=actor.user, kind=kind, defaults={"mailed": mailed, "to_webhooks": to_webhooks}
+                person=person, kind=kind, defaults={"mailed": mailed, "to_webhooks": to_webhooks}
             )
 
 

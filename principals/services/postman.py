@@ -56,10 +56,11 @@ def gather() -> int:
     by_person: dict[int, list[Due]] = defaultdict(list)
     for pk, person, digest in waiting.order_by("pk").values_list("pk", "person_id", "is_digest")[:MOST_GATHERED]:
         by_person[person].append(Due(pk, digest))
-    hour = NoticeMail.objects.filter(created__gt=clock.now() - timedelta(hours=1))
+    hour = NoticeMail.objects.filter(created__gt=clock.now() - timedelta(hours=1)).order_by()
+    had = dict(hour.values_list("person").annotate(Count("pk")))
     made = 0
     for person, theirs in by_person.items():
-        room = settings.MAIL.per_hour - hour.filter(person=person).count()
+        room = settings.MAIL.per_hour - had.get(person, 0)
         made += sum(_make(person, ids) for ids in mails_of(theirs, room=room))
     return made
 

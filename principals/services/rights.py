@@ -26,7 +26,7 @@ def file_hold_appeal(*, actor: Actor, hold: Hold, reason: str) -> Appeal:
 
     A person who is held themselves may: it is what is left to them.
     """
-    person = _person(actor)
+    person = permissions.person_of(actor)
     if not selectors.holds_concerning(person).filter(pk=hold.pk).exists():
         raise NotFound("There is no such hold that concerns you.", code="hold_unknown")
     return _file(person, actor, reason, hold=hold, about=f"The hold {hold.code}: {hold.reason}")
@@ -34,7 +34,7 @@ def file_hold_appeal(*, actor: Actor, hold: Hold, reason: str) -> Appeal:
 
 def file_label_appeal(*, actor: Actor, session: AgentSession, reason: str) -> Appeal:
     """Appeal that a session under one's login name is called an agent's, or this agent's. Errors: as for a hold."""
-    person = _person(actor)
+    person = permissions.person_of(actor)
     own = Q(cluster_user__user=person) | Q(agent__owner=person)
     if not AgentSession.objects.filter(own, pk=session.pk).exists():
         raise NotFound("There is no such session of yours.", code="session_unknown")
@@ -94,7 +94,7 @@ def answer_appeal(*, actor: Actor, appeal: Appeal, granted: bool, answer: str) -
     or the hold is a kill switch's, which ends with its switch.
     """
     permissions.require(actor, "appeal.answer")
-    person = _person(actor)
+    person = permissions.person_of(actor)
     text = some_lines(redacted(answer))[:1000]
     if not text:
         raise Invalid("Say why.", code="answer_missing", extra={"field": "answer"})
@@ -163,9 +163,3 @@ def _record(actor: Actor, appeal: Appeal, verb: str, *, reason: str) -> None:
         actor=actor.ref, verb=verb, object_kind="appeal", object_id=appeal.pk, object_label=appeal.about,
         after={"state": appeal.state, "due": appeal.due}, reason=reason,
     )  # fmt: skip
-
-
-def _person(actor: Actor) -> User:
-    if actor.user is None or not actor.is_person:
-        raise NotAllowed("A person does this.", code="person_needed")
-    return actor.user

@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 
-from portal.core import audit, clock, live
+from portal.core import clock
 from portal.core.errors import Conflict
-from principals import events, permissions
+from principals import permissions
 from principals.actors import Actor
 from principals.models import AgentToken
-from principals.services.tokens import IssuedToken, latest_end, make_agent_token, require_working
+from principals.services.tokens import IssuedToken, latest_end, make_agent_token, note_revoked, require_working
 
 
 def rotate_agent_token(*, actor: Actor, token: AgentToken) -> IssuedToken:
@@ -70,10 +70,4 @@ def _take_back(actor: Actor, token: AgentToken, lost: AgentToken) -> None:
             f"This token was rolled over to gha_{lost.key} already, which is in use.", code="token_rotated",
             remedy="Use that one; this one ends by itself.",
         )  # fmt: skip
-    agent = token.agent
-    audit.record(
-        actor=actor.ref, verb="token.revoke", object_kind="agent", object_id=agent.pk, object_label=agent.name,
-        lab_id=agent.lab_id, after={"key": lost.key}, reason="rolled over again before it was used",
-    )  # fmt: skip
-    topics = (f"agent:{agent.pk}", "facility:principals")
-    live.announce([live.News(name=events.TOKEN_REVOKED, topics=topics, payload={"key": lost.key})])
+    note_revoked(actor, token.agent, [lost.key], "rolled over again before it was used")

@@ -1,12 +1,14 @@
 """What people are told of holds, agents that wait, and tokens that end."""
 
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
 from portal.core import clock
 from principals import selectors
@@ -16,6 +18,7 @@ from principals.permissions import MANAGING_ROLES
 from principals.services.notices import notify
 
 TOKEN_WITHIN: Final = timedelta(days=7)  # of its end
+_PEOPLE: Final[dict[str, str]] = {Hold.Subject.USER: Hold.Subject.USER, Hold.Subject.OWNER: Hold.Subject.USER}
 
 
 def local_time(at: datetime) -> str:
@@ -69,14 +72,37 @@ def people_of_hold(hold: Hold) -> set[int]:
 
 def subject_words(hold: Hold) -> str:
     """Say what a hold is on, as people call it."""
+    return subjects_in_words([hold])[hold.pk]
+
+
+def subjects_in_words(holds: Collection[Hold]) -> dict[int, str]:
+    """Say for each of some holds (ids) what it is on, as people call it: three queries at most."""
+    on = defaultdict[str, set[int]](set)
+    for hold in holds:
+        on[_PEOPLE.get(hold.subject_kind, hold.subject_kind)].add(hold.subject_id)
+    names = {kind: dict(rows.filter(pk__in=on[kind]).values_list("pk", name)) if on[kind] else {}
+             for kind, rows, name in _named()}  # fmt: skip
+    return {hold.pk: _in_words(hold, names) for hold in holds}
+
+
+def _named() -> list[tuple[str, QuerySet[Any], str]]:
+    kinds = Hold.Subject
+    return [
+        (kinds.AGENT, Agent.objects.all(), "name"),
+        (kinds.USER, User.objects.all(), "username"),
+        (kinds.LAB, Lab.objects.all(), "title"),
+    ]
+
+
+def _in_words(hold: Hold, names: Mapping[str, Mapping[int, str]]) -> str:
     kind = hold.subject_kind
+    name = names.get(_PEOPLE.get(kind, kind), {}).get(hold.subject_id)
     if kind == Hold.Subject.AGENT:
-        return Agent.objects.filter(pk=hold.subject_id).values_list("name", flat=True).first() or "an agent"
-    if kind in (Hold.Subject.USER, Hold.Subject.OWNER):
-        name = User.objects.filter(pk=hold.subject_id).values_list("username", flat=True).first()
+        return name or "an agent"
+    if kind in _PEOPLE:
         return f"{'the account' if kind == Hold.Subject.USER else 'the agents'} of {name}"
     if kind == Hold.Subject.LAB:
-        return f"the agents of {Lab.objects.filter(pk=hold.subject_id).values_list('title', flat=True).first()}"
+        return f"the agents of {name}"
     return f"agents on {harness_name(hold.subject_name)}" if kind == Hold.Subject.HARNESS else "every agent"
 
 

@@ -157,14 +157,19 @@ def end_agent_token(actor: Actor, token: AgentToken, reason: str, *, with_rotati
             ):
                 keys.append(row.key)
         keys += _end_children(actor, keys)
-        for key in keys:
-            audit.record(
-                actor=actor.ref, verb="token.revoke", object_kind="agent", object_id=agent.pk, object_label=agent.name,
-                lab_id=agent.lab_id, after={"key": key}, reason=reason,
-            )  # fmt: skip
-        topics = (f"agent:{agent.pk}", "facility:principals")
-        live.announce(live.News(name=events.TOKEN_REVOKED, topics=topics, payload={"key": key}) for key in keys)
+        note_revoked(actor, agent, keys, reason)
     return keys
+
+
+def note_revoked(actor: Actor, agent: Agent, keys: Iterable[str], reason: str) -> None:
+    """Record tokens of an agent that were revoked, and announce them, in the caller's transaction."""
+    topics = (f"agent:{agent.pk}", "facility:principals")
+    for key in keys:
+        audit.record(
+            actor=actor.ref, verb="token.revoke", object_kind="agent", object_id=agent.pk, object_label=agent.name,
+            lab_id=agent.lab_id, after={"key": key}, reason=reason,
+        )  # fmt: skip
+        live.announce([live.News(name=events.TOKEN_REVOKED, topics=topics, payload={"key": key})])
 
 
 def _end_children(actor: Actor, keys: list[str]) -> list[str]:

@@ -12,7 +12,9 @@ from policies.selectors import Stage
 from policies.tasks import hold_lapsed_aup
 from portal.core import clock
 from portal.core.errors import Conflict, NotAllowed
+from portal.core.models import AuditEvent
 from principals import selectors
+from principals import services as principal_services
 from principals.models import Agent, Hold
 from tests import factories
 from tests.conftest import Api, Cast
@@ -147,3 +149,22 @@ def test_a_pi_sees_who_of_the_lab_is_missing(cast: Cast, published: AupVersion) 
     assert (missing.username, missing.waiting, missing.accepted_at) == ("colleague", (cast.agent,), None)
     assert (done.username, done.waiting) == (theirs.owner.username, ())
     assert done.accepted_at is not None
+
+
+def test_an_agent_that_passed_on_waits_for_the_yes_of_its_new_owner(cast: Cast) -> None:
+    version = policy_services.current_aup()
+    policy_services.accept_aup(actor=factories.actor_of(cast.colleague), agent=cast.agent, version=version.version)
+    asked = principal_services.ask_handover(
+        actor=factories.actor_of(cast.colleague), agent=cast.agent, taker=cast.manager
+    )
+    principal_services.agree_handover(actor=factories.actor_of(cast.manager), handover=asked)
+    assert cast.agent in policy_selectors.agents_without(version)
+    assert cast.manager.pk in {due.user_id for due in policy_selectors.people_due(clock.now())}
+    waiting = {each.username: each.waiting for each in policy_selectors.accepting_in(cast.lab, version)}
+    assert waiting[cast.manager.username] == (cast.agent,)
+
+    policy_services.accept_aup_for_mine(actor=factories.actor_of(cast.manager), version=version.version)
+    assert cast.agent not in policy_selectors.agents_without(version)
+    assert AupAcceptance.objects.get(agent=cast.agent).user == cast.manager
+    said = AuditEvent.objects.filter(verb="aup.accept", object_kind="agent", object_id=str(cast.agent.pk))
+    assert said.count() == 2

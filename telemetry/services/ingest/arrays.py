@@ -56,7 +56,7 @@ class Arrays:
         return News(name=ARRAY, topics=tuple(topics), payload={**payload}, at=clock.now())
 
     def _payload(self, array: int, standing: Standing, change: "JobChange", lab: str) -> ArrayNews:
-        place, base = f"{self.cluster.name}/{array}", settings.BASE_URL.rstrip("/")
+        place, base = f"{self.cluster.name}/{array}", settings.BASE_URL
         worst = standing.worst
         outcome = describe_outcome(worst.state, worst.exit_code, worst.exit_signal) if worst else ""
         text = describe_counts(standing.counts)

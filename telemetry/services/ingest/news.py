@@ -97,7 +97,7 @@ def _news(cluster: Cluster, change: JobChange, lab: str, outputs: Outputs, *, al
 def _payload(cluster: Cluster, change: JobChange, lab: str, outputs: Outputs) -> JobNews:
     record = change.record
     ended = record.end_s is not None
-    place, base = f"{cluster.name}/{record.raw_job_id}", settings.BASE_URL.rstrip("/")
+    place, base = f"{cluster.name}/{record.raw_job_id}", settings.BASE_URL
     outcome = describe_outcome(record.state, record.exit_code, record.exit_signal)
     return JobNews(
         job_id=record.job_id[:64],
