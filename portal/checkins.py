@@ -9,19 +9,22 @@ from django.conf import settings
 from django.http import HttpRequest
 from ninja import Path, Router
 
-from portal.core.errors import NotAllowed
+from portal.core import throttle
+from portal.core.errors import Conflict, NotAllowed
 from portal.core.idempotency import idempotent
 from portal.core.problems import answers
 from principals import services as principal_services
 from principals.auth import actor_of, requires
-from principals.models import SessionCheckIn
+from principals.models import Agent, ClusterUser, SessionCheckIn
 from principals.schemas import BeginningIn, CheckedInOut, OnNodeOut, SessionList, SessionOut
 from principals.services.checkins import Beginning
 from security.services.cleaning import clean_text
+from telemetry.models import Job
 
 router = Router()
 Id = Annotated[str, Path(pattern=r"^s_[0-9a-f]{20}$")]
 SCOPE = "sessions:write"
+CHECK_INS_PER_MINUTE = 30  # of one person's agents together: rows know a start by its second
 
 
 @router.post("/sessions", auth=requires(SCOPE), response=answers(201, CheckedInOut), summary="Check in a session")
@@ -32,6 +35,12 @@ def check_in(request: HttpRequest, body: BeginningIn) -> tuple[int, CheckedInOut
     `warnings` says what is near or above the site's limit; where the limit binds, one too many answers 409
     `too_many_sessions`. Beat within `beat_within_s`, else the session is taken to have ended at its last beat.
     """
+    agent = _agent(request)
+    throttle.check(
+        "check-in", str(agent.owner_id), limit=CHECK_INS_PER_MINUTE, what="check-ins",
+        remedy="Wait as long as Retry-After says; a session that goes on beats.",
+    )  # fmt: skip
+    _require_job(agent, body)
     beginning = Beginning(
         harness=body.harness, host=body.host, pid=body.pid, cluster=body.cluster, login=body.login,
         harness_version=clean_text(body.harness_version), model=clean_text(body.model),
@@ -53,10 +62,7 @@ def check_in(request: HttpRequest, body: BeginningIn) -> tuple[int, CheckedInOut
 @router.get("/sessions", auth=requires(SCOPE), response=answers(200, SessionList), summary="Its open sessions")
 def list_sessions(request: HttpRequest) -> SessionList:
     """List the sessions that this agent checked in and that go on, newest first; at most 200."""
-    agent = actor_of(request).agent
-    if agent is None:
-        raise NotAllowed("This token is not an agent's.", code="not_an_agent", remedy="Use an agent's token.")
-    return SessionList(items=[_said(row) for row in principal_services.live_of(agent)[:200]])
+    return SessionList(items=[_said(row) for row in principal_services.live_of(_agent(request))[:200]])
 
 
 @router.post(
@@ -74,6 +80,34 @@ def beat(request: HttpRequest, session_id: Id) -> SessionOut:
 def end(request: HttpRequest, session_id: Id) -> SessionOut:
     """Note that a session has ended. Ending it again changes nothing."""
     return _said(principal_services.check_out(actor=actor_of(request), public_id=session_id))
+
+
+def _agent(request: HttpRequest) -> Agent:
+    agent = actor_of(request).agent
+    if agent is None:
+        raise NotAllowed("This token is not an agent's.", code="not_an_agent", remedy="Use an agent's token.")
+    return agent
+
+
+def _require_job(agent: Agent, body: BeginningIn) -> None:
+    """Refuse a job that is none of its person's, where being in one lifts a rule and the portal hears of jobs there.
+
+    Errors: `Conflict`, in the same words for a job of somebody else, one that is over, and none.
+    """
+    limit = principal_services.session_limit()
+    if body.job_id is None or not (agent.hosts or (limit.binds and limit.number)):
+        return
+    names = ClusterUser.objects.filter(user=agent.owner_id)
+    if body.cluster:
+        names = names.filter(cluster__name__iexact=body.cluster)
+    going_on = Job.objects.filter(cluster__in=names.values("cluster"), end=None)
+    theirs = going_on.filter(cluster_user__in=names, raw_id=body.job_id)
+    if not theirs.exists() and going_on.exists():
+        raise Conflict(
+            f"The portal knows of no job {body.job_id} of {agent.owner.username} that goes on.", code="job_unknown",
+            remedy="Say SLURM_JOB_ID of the job it runs in; one that just started is known within a minute.",
+            retry_after_s=30, extra={"field": "job_id"},
+        )  # fmt: skip
 
 
 def _said(row: SessionCheckIn) -> SessionOut:

@@ -35,7 +35,7 @@ def client_address(request: HttpRequest) -> str:
     proxies: int = settings.PROXY_COUNT
     if proxies > 0:
         hops = [hop.strip() for hop in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if hop.strip()]
-        if len(hops) >= proxies:
+        if len(hops) >= proxies and networks.only(hops[-proxies]):  # no address: nothing could be bound to it
             return str(hops[-proxies])
     return str(request.META.get("REMOTE_ADDR", ""))
 
@@ -55,7 +55,7 @@ class requires(HttpBearer):
             raise
         if actor is None:
             raise Unauthenticated("No bearer token was sent.", remedy="Send `Authorization: Bearer <token>`.")
-        throttle.check("token", actor.token_key, limit=REQUESTS_PER_MINUTE)
+        throttle.check("token", counted_under(actor), limit=REQUESTS_PER_MINUTE)
         if self.scope not in actor.scopes:
             raise NotAllowed(
                 f"This token has no scope {self.scope}.",
@@ -67,6 +67,12 @@ class requires(HttpBearer):
 
     def authenticate(self, request: HttpRequest, token: str) -> Actor:
         return actor_for_token(token, address=client_address(request))
+
+
+def counted_under(actor: Actor) -> str:
+    """Return what requests are counted under: sub-agents, who are made at will, share what one token may."""
+    is_sub = actor.token is not None and actor.token.how == AgentToken.How.SUB_AGENT
+    return f"sub-agents-{actor.ref.id}" if is_sub else actor.token_key
 
 
 def actor_for_token(text: str, *, address: str) -> Actor:

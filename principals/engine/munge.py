@@ -38,7 +38,7 @@ def read_statement(payload: bytes) -> Statement | None:
     """Read a payload; None for what is no statement of ours."""
     try:
         data = json.loads(payload)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter for brackets within brackets
         return None
     names = {"portal", "nonce", "host", "agent", "cluster"}
     if not isinstance(data, dict) or set(data) != names | {"scopes"}:

@@ -22,6 +22,7 @@ from principals.services.telling import tell_of_waiting
 
 LONGEST_REGISTRATION = timedelta(days=366)
 RENEWED_FOR = timedelta(days=180)
+MOST_WAITING = 5  # of a person's agents, where an agent asks for one more
 VERSION_LENGTH = 40
 AUP_REQUIRED = "aup_required"
 AGENT_SUSPENDED = "agent_suspended"
@@ -56,6 +57,8 @@ def register_agent(*, actor: Actor, lab: Lab, owner: User, registration: Registr
     manages = actor.is_person and permissions.can(actor, "lab.manage", lab)
     if actor.user != owner and not manages:
         raise NotAllowed("Only a PI or lab manager registers an agent for somebody else.", code="not_manager")
+    if actor.agent:
+        _require_patience(owner)
     with transaction.atomic():
         try:
             with transaction.atomic():
@@ -88,6 +91,19 @@ def hold_until_accepted(agent: Agent, reason: str) -> Hold:
         code=AUP_REQUIRED, reason=reason,
         remedy=f"Its owner, PI or lab manager reads and accepts it at {settings.BASE_URL}{agent.get_absolute_url()}",
     )  # fmt: skip
+
+
+def _require_patience(owner: User) -> None:
+    """Refuse an agent that asks for more than people have decided: each is mail to a PI, and takes a name."""
+    if Agent.objects.filter(owner=owner, status=Agent.Status.REQUESTED).count() >= MOST_WAITING:
+        raise Conflict(
+            f"{MOST_WAITING} agents of {owner.username} wait for people already.", code="too_many_waiting",
+            remedy="Tell your person: they are approved or retired on My lab.",
+        )  # fmt: skip
+
+
+def _address_of(agent: Agent) -> str:
+    return f"{settings.BASE_URL.rstrip('/')}{agent.get_absolute_url()}"
 
 
 def _approve_by_rule(agent: Agent) -> None:

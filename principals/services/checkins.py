@@ -21,6 +21,7 @@ from principals.services.sessions import DeclaredSession, may_work_there, record
 
 SOURCE: Final = "check-in"
 AT_ONCE: Final = 200  # ended in one go of the sweep
+MOST_OPEN: Final = 200  # of an agent, jobs too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,11 @@ def check_in(*, actor: Actor, beginning: Beginning) -> CheckedIn:
     with transaction.atomic():
         login.cluster.lock()  # of two at once the second sees the first
         verdict = Verdict()
+        if agent.check_ins.filter(ended=None).count() >= MOST_OPEN:
+            raise Conflict(
+                f"{MOST_OPEN} sessions of {agent.name} are open.", code="too_many_sessions",
+                remedy="End those that are over with POST /api/v1/sessions/ID/end.",
+            )  # fmt: skip
         if beginning.raw_job_id is None:
             before = on_node(agent.owner, login.cluster, beginning.host)
             verdict = judge(session_limit(), declared=before.declared, seen=before.seen, host=beginning.host)
@@ -128,7 +134,7 @@ def end_silent() -> int:
 
 def live_of(agent: Agent) -> QuerySet[SessionCheckIn]:
     """Return the check-ins of an agent that go on, newest first."""
-    return agent.check_ins.filter(ended=None).select_related("session", "cluster_user__cluster").order_by("-started")
+    return _by_owner(agent).filter(ended=None).select_related("session", "cluster_user__cluster").order_by("-started")
 
 
 def on_node(person: User, cluster: Cluster, host: str) -> OnNode:
@@ -146,6 +152,11 @@ def on_nodes(person: User, cluster: Cluster, hosts: list[str]) -> dict[str, OnNo
     return {host: OnNode(counts[0].get(host, 0), counts[1].get(host, 0)) for host in hosts}
 
 
+def _by_owner(agent: Agent) -> QuerySet[SessionCheckIn]:
+    """Return an agent's check-ins under its owner's login names: those of who had it before are not for it to see."""
+    return SessionCheckIn.objects.filter(agent=agent, cluster_user__user=agent.owner_id)
+
+
 def _agent(actor: Actor) -> Agent:
     if actor.agent is None:
         raise NotAllowed("Only an agent checks in.", code="not_an_agent", remedy="Use an agent's token.")
@@ -153,7 +164,7 @@ def _agent(actor: Actor) -> Agent:
 
 
 def _own(actor: Actor, public_id: str) -> SessionCheckIn:
-    rows = SessionCheckIn.objects.filter(agent=_agent(actor), public_id=public_id)
+    rows = _by_owner(_agent(actor)).filter(public_id=public_id)
     row = rows.select_related("cluster_user__cluster", "session", "agent").first()
     if row is None:
         raise NotFound("No such session of this agent.", remedy="Check in with POST /api/v1/sessions.")

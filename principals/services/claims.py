@@ -43,23 +43,27 @@ def claim_session(
 
     Its jobs follow. Earlier ones on hosts that the agent may not use stay as they are. Errors: `NotAllowed` for
     somebody else's session or agent, `Invalid` for another harness or a host it may not use, `Conflict` where it is an
-    agent's already.
+    agent's already, this one's too: what was tied without a claim could be taken away by undoing one. And for one that
+    began too long ago: reports of its time are read.
     """
     person = permissions.person_of(actor)
     if session.cluster_user.user_id != person.pk:
         raise NotAllowed("Only the person whose login name it ran under claims a session.", code="not_your_session")
     if agent.owner_id != person.pk or not permissions.can(actor, "agent.issue_token", agent):
         raise NotAllowed(f"{agent.name} is not yours.", code="not_your_agent", remedy="Choose an agent of yours.")
+    if session.agent_id is not None:
+        raise _claimed()
     _require_fitting(session, agent)
     with transaction.atomic():
         session.cluster.lock()
         ids = [session.pk]
         if with_earlier:
             ids += [row.pk for row in earlier_than(session)[:MOST_AT_ONCE] if may_work_there(agent, row)]
+        # Nobody's when it was read: this agent's, it was tied by the registration that claims it.
         free = AgentSession.objects.filter(Q(agent=None) | Q(agent=agent), pk__in=ids)
         taken = set(free.values_list("pk", flat=True))
         if session.pk not in taken:
-            raise Conflict("This session belongs to an agent already.", code="session_claimed")
+            raise _claimed()
         claim = SessionClaim.objects.create(agent=agent, by=person)
         ClaimedSession.objects.bulk_create(ClaimedSession(claim=claim, session_id=pk) for pk in sorted(taken))
         _give(taken, agent)
@@ -83,6 +87,10 @@ def undo_claim(*, actor: Actor, claim: SessionClaim) -> int:
     return len(left)
 
 
+def _claimed() -> Conflict:
+    return Conflict("This session belongs to an agent already.", code="session_claimed")
+
+
 def _require_fitting(session: AgentSession, agent: Agent) -> None:
     if session.kind != AgentSession.Kind.AGENT or agent.status == Agent.Status.RETIRED:
         raise Conflict("This is no session of a harness, or the agent is retired.", code="not_claimable")
@@ -91,6 +99,8 @@ def _require_fitting(session: AgentSession, agent: Agent) -> None:
             f"{agent.name} is registered for another harness.", code="harness_differs",
             remedy="Register an agent of this harness.",
         )  # fmt: skip
+    if session.started < clock.now() - CLAIMED_FOR:
+        raise Conflict(f"This session began more than {CLAIMED_FOR.days} days ago.", code="session_too_old")
     if not may_work_there(agent, session):
         raise Invalid(
             f"{agent.name} may not use {session.host}.", code="host_not_allowed",

@@ -11,7 +11,7 @@ from portal.core import clock
 from portal.core.errors import Conflict, Invalid, NotAllowed
 from principals.actors import Actor
 from principals.models import AgentToken
-from principals.services.tokens import IssuedToken, make_agent_token, require_working
+from principals.services.tokens import IssuedToken, hold_agent, make_agent_token, require_working
 
 DEEPEST: Final = 3  # sub-agents below one another
 MOST: Final = 20  # that work at once, of one token
@@ -39,6 +39,7 @@ def start_sub_agent(*, actor: Actor, name: str, scope_names: Collection[str], li
     if not scope_names:
         raise Invalid("A token needs at least one scope.", code="scope_missing", extra={"field": "scopes"})
     with transaction.atomic():
+        hold_agent(actor.agent)
         # The row is the lock: a sub-agent that is started while its parent ends, ends too.
         parent = AgentToken.objects.select_for_update(no_key=True).select_related("agent").get(key=actor.token_key)
         _require_room(parent)

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import F
+from django.db.models.functions import Least
 from django.utils.crypto import salted_hmac
 
 from portal.core import audit, clock
@@ -149,8 +150,9 @@ def finish_device_login(*, device_code: str, agent_name: str) -> IssuedToken:
     if answer is Answer.TOKEN:
         return _issue(login)
     slower = rules.INTERVAL_S if answer is Answer.SLOW_DOWN else 0
-    DeviceLogin.objects.filter(pk=login.pk).update(last_asked=now, interval_s=F("interval_s") + slower)
-    waits = login.interval_s + slower if answer in (Answer.PENDING, Answer.SLOW_DOWN) else None
+    interval_s = Least(F("interval_s") + slower, rules.LIFE_S)  # however often it comes too early
+    DeviceLogin.objects.filter(pk=login.pk).update(last_asked=now, interval_s=interval_s)
+    waits = min(login.interval_s + slower, rules.LIFE_S) if answer in (Answer.PENDING, Answer.SLOW_DOWN) else None
     raise _told(answer, waits)
 
 

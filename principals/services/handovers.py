@@ -21,8 +21,7 @@ def ask_handover(*, actor: Actor, agent: Agent, taker: User) -> AgentHandover:
     agrees. Errors: `NotAllowed`, `Invalid` for a taker who cannot have it, `Conflict` while another one is open.
     """
     permissions.require(actor, "agent.hand_over", agent)
-    if agent.status == Agent.Status.RETIRED:
-        raise Conflict(f"{agent.name} is retired.", code="agent_retired")
+    _require_standing(agent)
     _require_able(agent, taker)
     with transaction.atomic():
         try:
@@ -47,6 +46,7 @@ def agree_handover(*, actor: Actor, handover: AgentHandover) -> AgentHandover:
     """Agree to a handover, for the side that one stands for. Errors: `NotAllowed`, `Conflict` once it is settled."""
     with transaction.atomic():
         _lock(handover)
+        _require_standing(handover.agent)
         _require_able(handover.agent, handover.taker)
         if not _agree(actor, handover):
             raise NotAllowed(
@@ -75,6 +75,11 @@ def _lock(handover: AgentHandover) -> None:
     if row.state != State.OPEN:
         raise Conflict("This handover is settled already.", code="handover_settled")
     handover.giver_agreed, handover.taker_agreed = row.giver_agreed, row.taker_agreed
+
+
+def _require_standing(agent: Agent) -> None:
+    if agent.status == Agent.Status.RETIRED:
+        raise Conflict(f"{agent.name} is retired.", code="agent_retired")
 
 
 def _require_able(agent: Agent, taker: User) -> None:

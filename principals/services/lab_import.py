@@ -1,7 +1,7 @@
 """Labs, their people and accounts from a file: added and changed, never taken away."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
@@ -14,6 +14,8 @@ from principals.actors import Actor
 from principals.engine.lab_csv import LabLine
 from principals.models import Cluster, Lab, LabMembership, SlurmAccount, User
 from principals.services.directory import add_lab_member, add_person, ensure_cluster, ensure_lab
+
+LONGEST_EMAIL: Final = 254  # that a row keeps; Django's validator lets 320 pass
 
 
 class ImportedLine(NamedTuple):
@@ -108,4 +110,4 @@ def _address(email: str) -> str:
         validate_email(email)
     except ValidationError:
         return ""
-    return email
+    return email if len(email) <= LONGEST_EMAIL else ""

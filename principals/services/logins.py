@@ -54,7 +54,8 @@ def issue_login_token(
     actor = permissions.actor_for_user(person)
     permissions.require(actor, "agent.issue_token", agent)
     require_working(agent)
-    wanted = [name for name in checked_scopes(scope_names, tokens.TokenKind.AGENT) if name not in NOT_AT_LOGIN]
+    asked = checked_scopes(scope_names, tokens.TokenKind.AGENT)
+    wanted = checked_scopes(set(asked) - NOT_AT_LOGIN, tokens.TokenKind.AGENT)
     row = AgentToken(
         agent=agent, label=f"login on {host}"[:80], scopes=wanted, networks=list(networks.only(address)), how=how,
         host=host[:100], expires=min(clock.now() + LOGIN_LIFE, latest_end(agent)),

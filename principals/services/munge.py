@@ -14,6 +14,7 @@ from django.core.cache import cache
 
 from portal.core.errors import Conflict, DomainError, Invalid, NotAllowed
 from principals.engine import munge as rules
+from principals.engine import networks
 from principals.engine.munge import Decoded, Statement
 from principals.models import Agent, AgentToken, ClusterUser, User
 from principals.services.logins import agent_of, issue_login_token
@@ -130,14 +131,15 @@ def _person_of(decoded: Decoded, said: Statement) -> User:
             f"This portal takes no credential of the cluster {said.cluster}.", code="munge_cluster",
             remedy=f"It takes those of {', '.join(settings.MUNGE_CLUSTERS)}.",
         )  # fmt: skip
-    names = ClusterUser.objects.filter(cluster__name__in=named, login=login).exclude(user=None).select_related("user")
-    people = {row.user_id: row.user for row in names}
-    if len(people) > 1:
+    taken = ClusterUser.objects.filter(cluster__name__in=settings.MUNGE_CLUSTERS, login=login).exclude(user=None)
+    rows = list(taken.select_related("user", "cluster"))
+    if len({row.user_id for row in rows}) > 1:  # a credential does not tell clusters apart: their word would choose
         raise Conflict(
-            f"The login name {login} belongs to different people on {', '.join(named)}.", code="munge_ambiguous",
-            remedy="Name the cluster: gatehouse login --cluster NAME.",
+            f"The login name {login} belongs to different people on {', '.join(settings.MUNGE_CLUSTERS)}.",
+            code="munge_ambiguous",
+            remedy="Run gatehouse login --device; and tell staff: hosts of one MUNGE realm have common users.",
         )  # fmt: skip
-    person = next(iter(people.values()), None)
+    person = next((row.user for row in rows if row.cluster.name in named), None)
     if person is None:
         raise NotAllowed(
             f"The portal knows no person with the login name {login}.", code="munge_person_unknown", remedy=_NO_PERSON
@@ -148,8 +150,13 @@ def _person_of(decoded: Decoded, said: Statement) -> User:
 def _require_host(agent: Agent, decoded: Decoded, said: Statement) -> None:
     """Refuse hosts that an agent is not registered for. What the node's munged says of itself goes before its word."""
     host = decoded.attested_host or said.host
-    if agent.hosts and host.partition(".")[0] not in {name.partition(".")[0] for name in agent.hosts}:
+    if agent.hosts and _short(host) not in {_short(name) for name in agent.hosts}:
         raise NotAllowed(
             f"{agent.name} is not registered for {host}.", code="host_not_allowed",
             remedy=f"It may log in on {', '.join(agent.hosts)}.",
         )  # fmt: skip
+
+
+def _short(host: str) -> str:
+    """Return a host's name without its domain; an address whole."""
+    return host if networks.only(host) else host.partition(".")[0]

@@ -10,7 +10,14 @@ from portal.core.errors import Conflict
 from principals import permissions
 from principals.actors import Actor
 from principals.models import AgentToken
-from principals.services.tokens import IssuedToken, latest_end, make_agent_token, note_revoked, require_working
+from principals.services.tokens import (
+    IssuedToken,
+    hold_agent,
+    latest_end,
+    make_agent_token,
+    note_revoked,
+    require_working,
+)
 
 
 def rotate_agent_token(*, actor: Actor, token: AgentToken) -> IssuedToken:
@@ -32,6 +39,7 @@ def rotate_agent_token(*, actor: Actor, token: AgentToken) -> IssuedToken:
             remedy="Run gatehouse login again.",
         )  # fmt: skip
     with transaction.atomic():
+        hold_agent(token.agent)
         # The row is the lock: of two at once the second sees what the first made.
         old = AgentToken.objects.select_for_update(no_key=True).get(pk=token.pk)
         if old.state != "active":

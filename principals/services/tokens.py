@@ -71,7 +71,11 @@ def issue_agent_token(
 
 
 def make_agent_token(actor: Actor, row: AgentToken, verb: str, **said: object) -> IssuedToken:
-    """Give a row that was thought through its key and digest, store and record it, in the caller's transaction."""
+    """Give a row that was thought through its key and digest, store and record it, in the caller's transaction.
+
+    Errors: `Conflict` where its agent was handed over or retired meanwhile: the tokens that ended then were all of it.
+    """
+    hold_agent(row.agent)
     parts = tokens.make_token(tokens.TokenKind.AGENT)
     stored = tokens.digest_token(parts, peppers())
     row.key, row.digest, row.pepper, row.created_by = parts.key, stored.digest, stored.pepper_id, actor.user
@@ -82,6 +86,19 @@ def make_agent_token(actor: Actor, row: AgentToken, verb: str, **said: object) -
         lab_id=agent.lab_id, after={"key": parts.key, "scopes": row.scopes, "expires": row.expires, **said},
     )  # fmt: skip
     return IssuedToken(row=row, plain=parts.plain)
+
+
+def hold_agent(agent: Agent) -> None:
+    """Let no one hand the agent over or retire it until this transaction ends. Errors: `Conflict` where somebody did.
+
+    Whoever locks a token too calls this first, as those do.
+    """
+    now = Agent.objects.select_for_update(no_key=True).only("owner_id", "status").get(pk=agent.pk)
+    if now.owner_id != agent.owner_id or now.status == Agent.Status.RETIRED:
+        raise Conflict(
+            f"{agent.name} was handed over or retired meanwhile.", code="agent_changed",
+            remedy="Its owner makes a new token on its page.",
+        )  # fmt: skip
 
 
 def require_working(agent: Agent) -> None:

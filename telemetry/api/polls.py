@@ -5,7 +5,7 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from portal.core import throttle
-from principals.auth import requires
+from principals.auth import counted_under, requires
 from telemetry import poll_budget
 
 CODE: Final = "poll_budget"
@@ -24,7 +24,7 @@ class AskAboutJobs(requires):
     def __call__(self, request: HttpRequest) -> Any:
         actor = super().__call__(request)
         throttle.check(
-            "polls", actor.token_key, limit=poll_budget.questions_a_minute(), what="questions about jobs", code=CODE,
-            remedy=REMEDY,
+            "polls", counted_under(actor), limit=poll_budget.questions_a_minute(), what="questions about jobs",
+            code=CODE, remedy=REMEDY,
         )  # fmt: skip
         return actor

@@ -11,6 +11,7 @@ from principals.engine.hours import Hours
 from principals.models import Agent, AgentSession, ClusterUser, SessionCheckIn
 from tests import factories
 from tests.conftest import Api, Cast, sign_in
+from tests.dashboard.live_rows import make_job
 
 HERE = {"harness": "claude-code", "host": "login01", "pid": 4711, "model": "opus", "directory": "membrane"}
 
@@ -171,3 +172,33 @@ def test_a_secret_in_what_it_says_is_not_kept(agent_api: Api) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 4
     agent_api.post("/sessions", HERE | {"model": secret})
     assert secret[:36] not in SessionCheckIn.objects.get().model
+
+
+def test_a_flood_of_check_ins_is_slowed_down_and_bounded(
+    agent_api: Api, standing_clock: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portal.checkins.CHECK_INS_PER_MINUTE", 4)
+    monkeypatch.setattr("principals.services.checkins.MOST_OPEN", 2)
+    codes = [agent_api.post("/sessions", HERE | {"job_id": each}).status_code for each in (1, 2, 3, 4, 5)]
+    assert codes == [201, 201, 409, 409, 429]
+    assert SessionCheckIn.objects.count() == AgentSession.objects.count() == 2
+
+
+@pytest.mark.parametrize("rule", ["limit", "hosts"])
+def test_being_in_a_job_lifts_a_rule_only_where_there_is_one(
+    cast: Cast, agent_api: Api, settings: Settings, rule: str
+) -> None:
+    login = factories.make_cluster_user(cast.cluster, cast.colleague)
+    make_job(login, cast.lab, raw_id=70, state="RUNNING")
+    make_job(login, cast.lab, raw_id=71, state="COMPLETED")
+    make_job(factories.make_cluster_user(cast.cluster, cast.pi), cast.lab, raw_id=72, state="RUNNING")
+    sent = HERE | {"host": "node7"}
+    assert agent_api.post("/sessions", sent | {"job_id": 99}).status_code == 201  # no rule to lift
+    if rule == "limit":
+        settings.SESSIONS_PER_NODE, settings.SESSIONS_LIMIT = 1, "refuse"
+    else:
+        _change(cast, hosts=["login01"])
+    told = [agent_api.post("/sessions", sent | {"job_id": each}).json() for each in (71, 72, 99)]
+    assert {each["code"] for each in told} == {"job_unknown"}
+    assert len({each["detail"].replace(str(raw), "N") for each, raw in zip(told, (71, 72, 99), strict=True)}) == 1
+    assert agent_api.post("/sessions", sent | {"job_id": 70}).status_code == 201

@@ -68,3 +68,10 @@ def test_a_secret_in_the_purpose_is_not_kept(asking: Api) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 4
     asking.post("/agents", WISH | {"purpose": f"Uses {secret} for tests."})
     assert secret[:36] not in Agent.objects.get(name="okafor-helper").purpose
+
+
+def test_it_asks_for_no_more_than_people_decide(cast: Cast, asking: Api) -> None:
+    codes = [asking.post("/agents", WISH | {"name": f"okafor-helper-{each}"}).status_code for each in range(6)]
+    assert codes == [201] * 5 + [409]
+    Agent.objects.filter(name="okafor-helper-3").update(status="retired")
+    assert asking.post("/agents", WISH | {"name": "okafor-helper-7"}).status_code == 201

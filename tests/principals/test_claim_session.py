@@ -138,3 +138,20 @@ def test_only_ones_own_are_asked_about(cast: Cast) -> None:
     _seen(cast, cast.colleague, hours_ago=3, kind="interactive", harness="")
     assert list(principal_services.unregistered_of(factories.actor_of(cast.colleague))) == [mine]
     assert not principal_services.unregistered_of(factories.actor_of(cast.staff)).exists()
+
+
+def test_what_is_this_agents_already_is_not_claimed_so_that_undoing_takes_nothing_away(cast: Cast) -> None:
+    tied, free = _seen(cast, cast.colleague, hours_ago=2, agent=cast.agent), _seen(cast, cast.colleague)
+    with pytest.raises(Conflict) as caught:
+        _claim(cast, tied)
+    assert caught.value.code == "session_claimed"
+    claim = _claim(cast, free, with_earlier=True)
+    principal_services.undo_claim(actor=factories.actor_of(cast.colleague), claim=claim)
+    assert _agents() == {tied.pk: "okafor-docking", free.pk: None}
+
+
+def test_what_began_too_long_ago_is_not_claimed(cast: Cast) -> None:
+    session = _seen(cast, cast.colleague, hours_ago=24 * 31)
+    with pytest.raises(Conflict) as caught:
+        _claim(cast, session)
+    assert caught.value.code == "session_too_old" and _agents() == {session.pk: None}

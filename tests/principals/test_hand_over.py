@@ -4,10 +4,10 @@ import pytest
 
 from portal.core.errors import Conflict, Invalid, NotAllowed
 from portal.core.models import AuditEvent
-from principals import selectors
+from principals import permissions, selectors
 from principals import services as principal_services
 from principals.events import agent_handed_over, handover_asked
-from principals.models import Agent, AgentHandover, AgentToken, LabMembership, User
+from principals.models import Agent, AgentHandover, AgentToken, Hold, LabMembership, User
 from tests import factories
 from tests.conftest import Api, Cast
 
@@ -120,3 +120,41 @@ def test_others_hear_of_it(cast: Cast, django_capture_on_commit_callbacks) -> No
         handover_asked.disconnect(asked)
         agent_handed_over.disconnect(passed)
     assert heard == ["asked", "passed"]
+
+
+def test_no_token_is_made_for_who_had_it_a_moment_ago(cast: Cast) -> None:
+    """Whoever read the agent before it passed on makes no token after its tokens ended."""
+    row = factories.token_row(factories.make_token(cast.agent, "me:read", "token:rotate", "token:delegate"))
+    before, mine = Agent.objects.get(pk=cast.agent.pk), factories.actor_of(cast.colleague)
+    itself = permissions.actor_for_agent(AgentToken.objects.select_related("agent__owner").get(pk=row.pk))
+    row.agent = before
+    _agree(_ask(cast, cast.colleague, cast.manager), cast.manager)
+    for make in (
+        lambda: principal_services.issue_agent_token(actor=mine, agent=before),
+        lambda: principal_services.rotate_agent_token(actor=mine, token=row),
+        lambda: principal_services.start_sub_agent(actor=itself, name="late", scope_names=["me:read"], life_s=60),
+    ):
+        Hold.objects.all().delete()
+        with pytest.raises(Conflict) as caught:
+            make()
+        assert caught.value.code == "agent_changed"
+    assert AgentToken.objects.get().state == "revoked"
+
+
+def test_a_retired_agent_is_not_passed_on(cast: Cast) -> None:
+    asked = _ask(cast, cast.colleague, cast.manager)
+    principal_services.retire_agent(actor=factories.actor_of(cast.pi), agent=cast.agent, reason="over")
+    with pytest.raises(Conflict) as caught:
+        _agree(AgentHandover.objects.get(pk=asked.pk), cast.manager)
+    assert (caught.value.code, _owner(cast)) == ("agent_retired", "colleague")
+
+
+def test_sessions_of_who_had_it_are_not_the_agent_s_to_see(cast: Cast) -> None:
+    login = factories.make_cluster_user(cast.cluster, cast.colleague)
+    here = {"harness": "claude-code", "host": "login01", "pid": 7}
+    before = Api(factories.make_token(cast.agent, "sessions:write")).post("/sessions", here | {"login": login.login})
+    _agree(_ask(cast, cast.colleague, cast.manager), cast.manager)
+    Hold.objects.all().delete()
+    now = Api(factories.make_token(Agent.objects.get(pk=cast.agent.pk), "sessions:write"))
+    assert now.get("/sessions").json()["items"] == []
+    assert now.post(f"/sessions/{before.json()['id']}/heartbeat").status_code == 404

@@ -92,8 +92,10 @@ def test_an_account_that_slurm_told_of_first_comes_to_its_lab(db: None, tmp_path
         ("vega,,pi", "Nobody is named."),
         ("vega,in es,pi", "That is no login name."),
         ("vega,ines,king", "No such role: king."),
+        ("vega,ines,\x1b[2Jking", "It holds characters that cannot be shown."),
+        ("ve\0ga,ines,pi", "It holds characters that cannot be shown."),
     ],
-    ids=["lab", "nobody", "login", "role"],
+    ids=["lab", "nobody", "login", "role", "escape", "nul"],
 )
 def test_a_bad_line_is_refused_and_the_others_are_not(db: None, tmp_path: Path, line: str, why: str) -> None:
     said = _import(tmp_path, f"lab,username,role\n{line}\nvega,tom,member\n")
@@ -112,3 +114,26 @@ def test_a_file_that_is_not_there_or_no_text(db: None, tmp_path: Path) -> None:
     for file in ("none", "x"):
         with pytest.raises(CommandError, match="cannot be read"):
             call_command("import_labs", str(tmp_path / file), stdout=StringIO())
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("Müller", "Muller"), ("Lab A!", "lab-a"), ("x" * 64, "x" * 80)],
+    ids=["accent", "sign", "length"],
+)
+def test_two_labs_are_never_made_one(db: None, tmp_path: Path, first: str, second: str) -> None:
+    """Else the PI of the second would manage the first."""
+    said = _import(tmp_path, f"title,pi\n{first},ines\n{second},eve\n{first},ines\n")
+    assert "line 3: refused: Another lab of this file" in said[1] and said[2].startswith("line 4: unchanged")
+    assert [user for _, user in _places()] == ["ines"]
+
+
+def test_a_cell_without_end_is_no_csv(db: None, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="That is no CSV"):
+        _import(tmp_path, f'lab,pi\nvega,"{"x" * 200_000}"\n')
+
+
+def test_an_address_that_no_row_keeps_is_none(db: None, tmp_path: Path) -> None:
+    long = "@" + ".".join(["d" * 60] * 4) + ".example"
+    _import(tmp_path, f"lab,username,email\nvega,ines,{'a' * 60}{long}\n")
+    assert User.objects.get(username="ines").email == ""

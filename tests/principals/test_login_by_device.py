@@ -83,6 +83,20 @@ def test_whoever_asks_too_often_is_slowed_down(cast: Cast) -> None:
     assert DeviceLogin.objects.get().interval_s == 15
 
 
+def test_a_flood_of_questions_makes_the_interval_no_longer_than_the_code_lives(cast: Cast) -> None:
+    begun = _begin().json()
+    DeviceLogin.objects.update(interval_s=598, last_asked=clock.now())
+    answer = _ask(begun)
+    assert (_error(answer), answer.json()["interval"]) == ("slow_down", 600)
+    assert _ask(begun).json()["interval"] == DeviceLogin.objects.get().interval_s == 600
+
+
+def test_what_no_login_may_have_is_not_all_that_one_gets(cast: Cast) -> None:
+    begun = _begin(scope="token:rotate").json()
+    sign_in(cast.colleague).post(PAGE, {"user_code": begun["user_code"], "answer": "approve"})
+    assert _error(_ask(begun)) == "access_denied" and not AgentToken.objects.exists()
+
+
 def test_a_code_ends_after_ten_minutes(cast: Cast) -> None:
     begun = _begin().json()
     with clock.at(clock.now() + timedelta(seconds=601)):

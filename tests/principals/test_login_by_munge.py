@@ -183,11 +183,14 @@ def test_a_login_name_of_nobody(site: Cast, sockets) -> None:  # type: ignore[no
     assert _code(_credential(sockets["here"], NOBODYS)) == "munge_person_unknown"
 
 
-def test_a_login_name_of_two_people_asks_which_cluster(site: Cast, sockets, settings) -> None:  # type: ignore[no-untyped-def]
+def test_a_login_name_of_two_people_is_nobody_s_whichever_cluster_is_named(site: Cast, sockets, settings) -> None:  # type: ignore[no-untyped-def]
     ClusterUser.objects.create(cluster=factories.make_cluster("birch"), login=LOGIN, user=site.pi)
     settings.MUNGE_CLUSTERS = ["aster", "birch"]
     assert _code(_credential(sockets["here"])) == "munge_ambiguous"
     assert _code(_credential(sockets["here"], cluster="cedar")) == "munge_cluster"
+    for cluster in ("Aster", "birch"):  # else either could log in as the other
+        assert _code(_credential(sockets["here"], cluster=cluster)) == "munge_ambiguous"
+    settings.MUNGE_CLUSTERS = ["aster"]
     assert _log_in(_credential(sockets["here"], cluster="Aster")).json()["acts_for"] == "colleague"
 
 

@@ -15,7 +15,7 @@ from policies.models import AupAcceptance
 from portal.core.errors import Conflict
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
-from principals.models import Agent, AgentSession, Hold, SessionDeclaration
+from principals.models import Agent, AgentSession, AgentToken, Hold, SessionDeclaration
 from principals.services import DeclaredSession
 from telemetry import services as telemetry_services
 from tests import factories
@@ -103,3 +103,25 @@ def test_a_session_declared_and_seen_at_once_is_one(cast: Cast) -> None:
             lambda process=process: record(cast.cluster, sessions=[process]),
         )  # fmt: skip
         assert AgentSession.objects.count() == SessionDeclaration.objects.count() == number + 1
+
+
+def test_no_token_is_made_while_its_agent_passes_on(cast: Cast) -> None:
+    giver, taker = factories.actor_of(cast.colleague), factories.actor_of(cast.manager)
+    asked = principal_services.ask_handover(actor=giver, agent=Agent.objects.get(pk=cast.agent.pk), taker=cast.manager)
+    passed, other_ended = Event(), Event()
+
+    def as_taker() -> None:
+        with transaction.atomic():
+            principal_services.agree_handover(actor=taker, handover=asked)
+            passed.set()
+            other_ended.wait(timeout=1)  # it waits for our commit; were it not to, its token would be left
+
+    def as_giver() -> None:
+        try:
+            passed.wait(timeout=60)
+            principal_services.issue_agent_token(actor=giver, agent=cast.agent)
+        finally:
+            other_ended.set()
+
+    assert both(as_taker, as_giver) == [None, "agent_changed"]
+    assert not AgentToken.objects.filter(revoked_at=None).exists()

@@ -86,3 +86,13 @@ def test_there_are_bounds(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("principals.services.delegation.MOST", 1)
     parent = factories.make_token(cast.agent, *MAY)
     assert [_start(parent).json().get("code") for _ in range(2)] == [None, "too_many_sub_agents"]
+
+
+def test_sub_agents_share_what_one_token_may_ask(
+    cast: Cast, standing_clock: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = factories.make_token(cast.agent, *MAY)
+    first, second = _start(parent).json()["token"], _start(parent).json()["token"]
+    monkeypatch.setattr("principals.auth.REQUESTS_PER_MINUTE", 3)
+    assert [Api(plain).get("/me").status_code for plain in (first, second, first, second)] == [200, 200, 200, 429]
+    assert Api(parent).get("/me").status_code == 200

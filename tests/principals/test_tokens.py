@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.test import RequestFactory
 
 from portal.core import clock
 from portal.core.errors import Conflict, DomainError, Invalid, NotAllowed, Unauthenticated
@@ -158,3 +159,18 @@ def test_unknown_scopes_are_refused_by_name(cast: Cast) -> None:
 def test_somebody_elses_agent_gets_no_token_from_me(cast: Cast) -> None:
     with pytest.raises(NotAllowed):
         principal_services.issue_agent_token(actor=factories.actor_of(cast.outsider), agent=cast.agent)
+
+
+@pytest.mark.parametrize(
+    ("said", "counts"),
+    [
+        ("10.9.9.9, 10.4.0.7", "10.4.0.7"),
+        ("10.4.0.7, nonsense", "127.0.0.1"),
+        ("10.4.0.7:5", "127.0.0.1"),
+        ("", "127.0.0.1"),
+    ],
+    ids=["last", "nonsense", "port", "none"],
+)
+def test_behind_a_proxy_an_address_is_one_or_is_the_proxys(settings, said: str, counts: str) -> None:  # type: ignore[no-untyped-def]
+    settings.PROXY_COUNT = 1
+    assert auth.client_address(RequestFactory().get("/", headers={"x-forwarded-for": said})) == counts

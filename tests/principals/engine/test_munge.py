@@ -77,3 +77,8 @@ def test_a_statement_comes_back_as_it_was_said():
 )  # fmt: skip
 def test_what_is_no_statement_is_none(payload):
     assert read_statement(payload) is None
+
+
+@pytest.mark.parametrize("payload", [b"[" * 6000, b'{"a":' * 1200, b"\xff\xfe[", b"1" * 5000], ids="abcd")
+def test_a_payload_that_is_made_to_break_its_reader_is_no_statement(payload):
+    assert read_statement(payload) is None
