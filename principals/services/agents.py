@@ -102,10 +102,6 @@ def _require_patience(owner: User) -> None:
         )  # fmt: skip
 
 
-def _address_of(agent: Agent) -> str:
-    return f"{settings.BASE_URL.rstrip('/')}{agent.get_absolute_url()}"
-
-
 def _approve_by_rule(agent: Agent) -> None:
     """Let an agent in by its lab's own rule, in the name of the PI who switched the rule on."""
     by = agent.lab.low_risk_rule_by
