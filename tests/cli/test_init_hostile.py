@@ -60,7 +60,10 @@ def test_lines_end_as_they_did(rules, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [f"{BLOCK}\n{BLOCK}", f"{init.BEGIN} -->\nmine\n{BLOCK}", f"{BLOCK}\n{init.END}\n", f"{init.END}\nmine\n{init.BEGIN}\n"],
+    [
+        f"{BLOCK}\n{BLOCK}", f"{init.BEGIN} -->\nmine\n{BLOCK}", f"{BLOCK}\n{init.END}\n",
+        f"{init.END}\nmine\n{init.BEGIN}\n",
+    ],
     ids=["twice", "beginning alone", "end alone", "turned"],
 )  # fmt: skip
 def test_marks_that_stand_amiss_are_left_to_a_person(rules, tmp_path: Path, capsys, text: str) -> None:
