@@ -35,6 +35,11 @@ def agents_md(aup: Aup, *, url: str) -> str:
     return "\n".join(lines) + "\n" + _rules(aup)
 
 
+def is_plain(text: str) -> bool:
+    """Say whether a text can stand in a block of an `AGENTS.md`: `gatehouse init` writes no other."""
+    return "<!--" not in text and all(each.isprintable() or each == "\n" for each in text)
+
+
 def skill_md(aup: Aup, *, url: str) -> str:
     """Write the policy as a skill, with the front matter by which harnesses choose it."""
     head = (
@@ -48,10 +53,17 @@ def skill_md(aup: Aup, *, url: str) -> str:
     return f"{head}# Rules of this cluster (policy {aup.version})\n\nWhole text: {url}/aup/\n\n{waiting}{_rules(aup)}"
 
 
-def require_short(aup: Aup) -> None:
-    """Raise `PolicyError` where what agents are to read is longer than they should read at every start."""
+def require_readable(aup: Aup) -> None:
+    """Raise `PolicyError` where agents could not read it: too long for every start, or not plain text.
+
+    What nobody sees on a page must not reach an agent either, and a comment could end the block in an `AGENTS.md`.
+    """
     longest = "https://gatehouse.example.org/of-some-length"
-    count = max(count_tokens(agents_md(aup, url=longest)), count_tokens(skill_md(aup, url=longest)))
+    told = agents_md(aup, url=longest)
+    if not is_plain(told):
+        sentence = "What agents read holds `<!--`, or characters that cannot be seen."
+        raise PolicyError(Fault("agent_text_form", sentence, "Write the texts for agents as plain text."))
+    count = max(count_tokens(told), count_tokens(skill_md(aup, url=longest)))
     if count > MOST_TOKENS:
         sentence = f"What agents read has {count} tokens, more than {MOST_TOKENS}."
         raise PolicyError(Fault("agent_text_long", sentence, "Shorten the texts for agents, or leave clauses out."))
@@ -68,7 +80,7 @@ def _rules(aup: Aup) -> str:
 def _line(clause: Clause) -> str:
     """Write a clause in one line, with whom it binds. Labs are not named: what agents read goes to models outside."""
     said, applies = " ".join(clause.text_agent.split()), clause.applies
-    words = replace(applies, labs=EVERYTHING).words
+    words = " ".join(replace(applies, labs=EVERYTHING).words.split())
     some = "" if applies.labs == EVERYTHING else "some labs"
     whom = "; ".join(part for part in (some, words) if part)
     return f"{said} ({whom})" if whom else said

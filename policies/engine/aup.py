@@ -34,6 +34,8 @@ LONGEST_GRACE_DAYS: Final = 180
 VERSION_LENGTH: Final = 20
 MOST_CLAUSES: Final = 60
 LONGEST_TEXT: Final = 60_000
+LONGEST_TITLE: Final = 120
+DAYS: Final = (date(2000, 1, 1), date(2099, 12, 31))  # days that every clock and time zone can hold
 _VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HEAD: Final = frozenset({"version", "title", "effective", "grace_days", "text", "clause"})
 
@@ -63,7 +65,7 @@ def parse_aup(text: str) -> Aup:
     """Read a policy from TOML; raise `PolicyError` (a `ValueError`) naming the clause and its first fault."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets by the thousand
         raise PolicyError(
             Fault("aup_no_toml", f"The text is no TOML: {error}", "Mend that place; https://toml.io shows the form.")
         ) from None
@@ -129,11 +131,15 @@ def _faulty(code: str, sentence: str, remedy: str) -> PolicyError:
 
 
 def require_publishable(aup: Aup) -> None:
-    """Raise `PolicyError` where a policy that reads well cannot be published: an unknown type, no day, no clause."""
+    """Raise `PolicyError` where a policy that reads well cannot be published: an unknown type, no day, no clause, …"""
     if not aup.clauses:
         raise _faulty("aup_empty", "The policy has no clauses.", "Start from one of the packs.")
     if aup.effective_day is None:
         raise _faulty("aup_effective", "effective is no day.", "Write it without quotes, as effective = 2027-01-01.")
+    if not DAYS[0] <= aup.effective_day <= DAYS[1]:
+        raise _faulty("aup_effective", "effective is out of range.", f"Give a day from {DAYS[0]} to {DAYS[1]}.")
+    if len(aup.title) > LONGEST_TITLE or not aup.title.isprintable():
+        raise _faulty("aup_title", "title is no line of text.", f"At most {LONGEST_TITLE} printable characters.")
     for clause in aup.clauses:
         if fault := type_fault(clause):
             raise PolicyError(fault, clause.type)

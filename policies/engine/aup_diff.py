@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import ndiff
+from difflib import SequenceMatcher
 from enum import Enum
 from typing import Final
 
 from policies.engine.aup import Aup
 from policies.engine.clauses import Applies, Check, Clause, by_type
 
-_SIGNS: Final = {"  ": "same", "- ": "gone", "+ ": "new"}
+_MOST_COMPARED: Final = 1_000_000  # lines times lines
 _WORDS: Final = {
     "modality": "binds as", "value": "limit", "unit": "unit", "place": "where", "applies": "applies to",
     "check": "checked by", "action": "may follow", "text_human": "text for people", "text_agent": "text for agents",
@@ -67,8 +67,17 @@ def compare(old: Aup, new: Aup) -> AupDiff:
 def _lines(old: str, new: str) -> tuple[Line, ...]:
     if old.strip() == new.strip():
         return ()
-    compared = ndiff(old.strip().splitlines(), new.strip().splitlines())
-    return tuple(Line(_SIGNS[each[:2]], each[2:]) for each in compared if each[:2] in _SIGNS)
+    before, after = old.strip().splitlines(), new.strip().splitlines()
+    if len(before) * len(after) > _MOST_COMPARED:  # it would take minutes, and everybody may ask
+        return (*(Line("gone", each) for each in before), *(Line("new", each) for each in after))
+    lines: list[Line] = []
+    for change, start, end, starts, ends in SequenceMatcher(None, before, after).get_opcodes():
+        if change == "equal":
+            lines += [Line("same", each) for each in before[start:end]]
+        else:
+            lines += [Line("gone", each) for each in before[start:end]]
+            lines += [Line("new", each) for each in after[starts:ends]]
+    return tuple(lines)
 
 
 def _clauses(old: Sequence[Clause], new: Sequence[Clause]) -> list[ClauseChange]:

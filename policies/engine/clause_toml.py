@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 from policies.engine.clauses import (
     EVERYTHING,
+    LARGEST_VALUE,
     PLACES,
     Action,
     Applies,
@@ -181,8 +182,14 @@ def _parameters(table: Mapping[str, Any], where: str) -> tuple[tuple[str, Value]
 
 
 def _value(name: str, found: Any, where: str) -> Value:
-    if isinstance(found, list) and all(isinstance(each, str | int | float) for each in found):
+    if isinstance(found, list) and all(_is_plain(each) for each in found):
         return tuple(found)
-    if isinstance(found, str | int | float):
-        return found
+    if _is_plain(found):
+        plain: Value = found
+        return plain
     raise _wrong(f"parameter {name}", "a text, a number or a list of them", where)
+
+
+def _is_plain(found: Any) -> bool:
+    """Say whether it is a text, or a number that JSON has as well."""
+    return isinstance(found, str) or (isinstance(found, int | float) and abs(found) <= LARGEST_VALUE)

@@ -60,6 +60,7 @@ STRONGEST_ACTION: Final = {
 }
 PLACES: Final = ("login", "agent_host", "job", "workstation")
 AGENT_TEXT_WORDS: Final = 60  # an agent reads every clause at every check-in
+LARGEST_VALUE: Final = 10**12  # a float holds it, and so does every database
 EVERYTHING: Final = ("*",)
 _TYPE: Final = re.compile(r"[a-z][a-z_]*(?:\.[a-z][a-z0-9_]*)+")
 _ADDRESS: Final = re.compile(r"https?://[^\s<>\"']+")
@@ -198,8 +199,8 @@ def _form(clause: Clause) -> tuple[tuple[bool, str, str, str], ...]:
             "A limit needs a value and a unit.", 'Add both, as value = 6 and unit = "queries/min".',
         ),
         (
-            clause.value is not None and not 0 <= clause.value < float("inf"), "clause_value",
-            "Its value is negative or no number.", "Give a number from 0 on.",
+            clause.value is not None and not 0 <= clause.value <= LARGEST_VALUE, "clause_value",
+            "Its value is negative, too large or no number.", f"Give a number from 0 to {LARGEST_VALUE}.",
         ),
         (
             not clause.place or not set(clause.place) <= set(PLACES), "clause_place",

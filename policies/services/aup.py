@@ -45,7 +45,7 @@ def read_policy(source: str) -> aup_engine.Aup:
     try:
         policy = aup_engine.parse_aup(source)
         aup_engine.require_publishable(policy)
-        agents_md.require_short(policy)
+        agents_md.require_readable(policy)
     except aup_engine.PolicyError as error:
         raise Invalid(
             f"The policy cannot be read: {error}", code=error.fault.code, remedy=error.fault.remedy
@@ -60,15 +60,15 @@ def publish_aup(*, actor: Actor, source: str) -> AupVersion:
     """
     permissions.require(actor, "aup.publish")
     policy = read_policy(source)
-    if AupVersion.objects.filter(version=policy.version).exists():
-        raise Conflict(
-            f"Version {policy.version} is published already.",
-            code="aup_version_exists",
-            remedy="Give the edited text a `version` of its own.",
-        )
     current_aup()  # so that there is a version before the first day of this one
     with transaction.atomic():
         _lock()
+        if AupVersion.objects.filter(version=policy.version).exists():
+            raise Conflict(
+                f"Version {policy.version} is published already.",
+                code="aup_version_exists",
+                remedy="Give the edited text a `version` of its own.",
+            )
         now = clock.now()
         starts = datetime.combine(policy.effective_day or now.date(), time(), tzinfo=UTC)
         holds_from = max(now, starts) + timedelta(days=policy.grace_days)

@@ -86,6 +86,8 @@ def _read(path: Path) -> bytes:
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(f".{path.name}.new")
-    half.write_bytes(content)
+    half.unlink(missing_ok=True)  # of an export that was ended; or a link, which would lead the text elsewhere
+    with half.open("xb") as file:
+        file.write(content)
     half.chmod(0o644)
     half.replace(path)

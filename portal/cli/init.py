@@ -4,6 +4,7 @@ import argparse
 import re
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from portal.cli import client
 from portal.cli.files import Unusable
@@ -12,10 +13,18 @@ from portal.cli.output import replace_file
 
 BEGIN, END = "<!-- gatehouse:begin", "<!-- gatehouse:end -->"
 _BLOCK = re.compile(
-    r"\n*^<!-- gatehouse:begin[^\n]*\n.*?^<!-- gatehouse:end -->[^\S\n]*(?:\n|\Z)", re.MULTILINE | re.DOTALL
+    r"^<!-- gatehouse:begin[^\n]*\n.*?^<!-- gatehouse:end -->[^\S\n]*(?:\n|\Z)", re.MULTILINE | re.DOTALL
 )
 _HEAD = f"{BEGIN}: written by `gatehouse init`, change nothing inside -->"
 LARGEST = 64 * 1024
+LARGEST_FILE = 4 * 1024 * 1024
+
+
+class _Found(NamedTuple):
+    """Where our block begins, with the empty lines above it, and where it ends."""
+
+    start: int
+    end: int
 
 
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -85,23 +94,25 @@ def _write(options: argparse.Namespace, rules: str) -> list[str]:
 
 
 def _put(path: Path, inside: str) -> list[str]:
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    before = _read(path)
     block = f"{_HEAD}\n{inside}\n{END}\n"
+    line = _line_end(before)
+    block = block.replace("\n", line)
     found = _find(path, before)
     if found is None:
-        return _replace(path, before, (f"{before.rstrip()}\n\n" if before.strip() else "") + block)
-    above = before[: found.start()]
-    return _replace(path, before, (f"{above}\n\n" if above else "") + block + before[found.end() :])
+        return _replace(path, before, (f"{before.rstrip()}{line * 2}" if before.strip() else "") + block)
+    above = before[: found.start]
+    return _replace(path, before, (f"{above}{line * 2}" if above else "") + block + before[found.end :])
 
 
 def _take_out(folder: Path) -> list[str]:
     changed = []
     for path in (folder / "AGENTS.md", folder / "CLAUDE.md"):
-        before = path.read_text(encoding="utf-8") if path.is_file() else ""
+        before = _read(path)
         if (found := _find(path, before)) is None:
             continue
-        above, below = before[: found.start()], before[found.end() :]
-        kept = f"{above}\n{below}" if above else below.lstrip("\n")
+        above, below = before[: found.start], before[found.end :]
+        kept = f"{above}{_line_end(before)}{below}" if above else below.lstrip("\r\n")
         if kept.strip():
             changed += _replace(path, before, kept)
         else:
@@ -110,12 +121,31 @@ def _take_out(folder: Path) -> list[str]:
     return changed
 
 
-def _find(path: Path, text: str) -> "re.Match[str] | None":
-    """Return where our block stands, with the empty lines above it. Errors: `Unusable` where only a part of it does."""
+def _read(path: Path) -> str:
+    """Return what stands in a file, "" where there is none; lines end as they do there. Errors: `Unusable`, `OSError`.
+
+    A project may be anybody's: it could lead us out of itself by a link, or to a pipe that never ends.
+    """
+    if not path.resolve().is_relative_to(path.parent.resolve()):
+        raise Unusable(f"{path} is a link to outside of the project [link_outside]\nReplace it by a file.")
+    if not path.exists():
+        return ""
+    if not path.is_file() or path.stat().st_size > LARGEST_FILE:
+        raise Unusable(f"{path} is no file of at most {LARGEST_FILE} bytes [file_kind]\nLook what it is.")
+    return path.read_bytes().decode()
+
+
+def _find(path: Path, text: str) -> "_Found | None":
+    """Return where our block stands, with the empty lines above it. Errors: `Unusable` where it is not there once."""
+    begins, ends = (len(re.findall(f"^{re.escape(mark)}", text, re.MULTILINE)) for mark in (BEGIN, END))
     found = _BLOCK.search(text)
-    if found is None and BEGIN in text:
-        raise Unusable(f"{path} holds the beginning of our block without its end [block_broken]\nRemove it by hand.")
-    return found
+    if (begins, ends) != (int(found is not None),) * 2 or (found is None and BEGIN in text):
+        raise Unusable(f"{path} does not hold our block once and whole [block_broken]\nRemove what is left by hand.")
+    return _Found(len(text[: found.start()].rstrip("\r\n")), found.end()) if found else None
+
+
+def _line_end(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _replace(path: Path, before: str, after: str) -> list[str]:

@@ -45,6 +45,8 @@ def check_folder(folder: Path, key_file: Path, state: Path | None = None) -> "Ch
     from policies.engine.bundle import LARGEST, BundleError, check
     from policies.engine.ed25519 import read_public_key
 
+    _require_nothing_else(folder)
+
     def read(name: str) -> bytes:
         with (folder / name).open("rb") as file:
             return file.read(LARGEST + 1)
@@ -58,11 +60,25 @@ def check_folder(folder: Path, key_file: Path, state: Path | None = None) -> "Ch
     return check(read, key=key, seen=_seen(state))
 
 
+def _require_nothing_else(folder: Path) -> None:
+    """Refuse a folder with more in its own folders than is signed: a harness reads whatever lies there."""
+    from policies.engine.bundle import FILES, BundleError
+
+    signed = {folder / name for name in FILES}
+    for top in {Path(name).parts[0] for name in FILES if "/" in name}:
+        for found in (folder / top).rglob("*"):
+            if found.is_symlink() or not (found.is_dir() or found in signed):
+                name = ascii(str(found.relative_to(folder)))
+                raise BundleError("file_unsigned", f"{name} is not of the signed policy.")
+            if found.is_file() != (found in signed):
+                raise BundleError("file_unsigned", "A folder stands where a file of the policy should.")
+
+
 def _seen(state: Path | None) -> int:
     if state is None or not state.exists():
         return 0
     text = state.read_text(encoding="ascii", errors="replace").strip()
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > 18:
         from policies.engine.bundle import BundleError
 
         raise BundleError("state_form", f"{state} holds no version.", "Look why; remove it only if you know.")

@@ -213,7 +213,7 @@ def _require_published_before(report: Report) -> None:
 def _require_alone(report: Report) -> None:
     """Refuse what shares days with another published report, in itself or in what either is held against."""
     if other := _find_sharing(report.cluster, report.period, of=report.period):
-        raise _sharing("It", other, "Withdraw that one first.")
+        raise _sharing("It", other, "Keep it as a draft, or choose days that nothing was published of.")
     before = _compared_with(report.content)
     if before and (other := _find_sharing(report.cluster, before, of=report.period)):
         words = f"{_capital(before.title)}, which it is held against,"
@@ -222,14 +222,17 @@ def _require_alone(report: Report) -> None:
 
 def _sharing(what: str, other: Period, remedy: str) -> Conflict:
     return Conflict(
-        f"{what} shares days with what the report of {other.title} shows, which is published: from sums of both, what "
+        f"{what} shares days with what the report of {other.title} shows, which was published: from sums of both, what "
         "fewer than five people did could be had.", code="periods_overlap", remedy=remedy,
     )  # fmt: skip
 
 
 def _find_sharing(cluster: Cluster, shown: Period, *, of: Period) -> Period | None:
-    """Return the period of a published report that shows some of these days, and not just them; but that of `of`."""
-    published = Report.objects.filter(cluster=cluster, state=Report.State.PUBLISHED)
+    """Return the period of a report that was ever published and shows some of these days, and not just them.
+
+    But that of `of`. A withdrawn one counts: who read it has its numbers still.
+    """
+    published = Report.objects.filter(cluster=cluster, published__isnull=False)
     others = published.exclude(first=of.first, last=of.last).order_by("first")
     for first, last, before in others.values_list("first", "last", "content__before__period"):
         theirs = [Period(first, last)] + ([Period.parse(before)] if before else [])

@@ -217,7 +217,7 @@ INVENTORY: Final[tuple[Holding, ...]] = (
     # --- holds, rights, notices --------------------------------------------------------------------------
     Holding(table="principals.Hold", find=_holds, on_erase=OnErase.KEEP, kept="until the site deletes it",
             purpose="why you or an agent of yours was stopped, and what you stopped", own=_holds_on,
-            blank={"reason": "Erased."}),
+            blank={"reason": "Erased.", "remedy": ""}),
     Holding(table="principals.KillSwitch", find=_kill_switches, on_erase=OnErase.KEEP,
             purpose="kill switches on you, or that you asked for or decided", kept="until the site deletes it"),
     Holding(table="principals.Appeal", paths=("person", "answered_by"), purpose="what you appealed, or answered",

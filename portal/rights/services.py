@@ -1,5 +1,7 @@
 """Giving out, and erasing, what is held about a person."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -7,8 +9,6 @@ from typing import Final
 from django.apps import apps
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
-from django.db.models import Value
-from django.db.models.functions import Replace
 
 from portal.core import audit, clock
 from portal.core.errors import Conflict
@@ -62,10 +62,45 @@ def pseudonym(person: User) -> str:
     return f"erased-{person.pk}"
 
 
+def _agent_pseudonym(agent: Agent) -> str:
+    return f"erased-agent-{agent.pk}"
+
+
+def _new_logins(person: User) -> list[tuple[ClusterUser, str]]:
+    """Return the login names that are to be, one of each cluster the pseudonym itself."""
+    seen: Counter[int] = Counter()
+    new = []
+    for login in ClusterUser.objects.filter(user=person).order_by("pk"):
+        seen[login.cluster_id] += 1
+        number = seen[login.cluster_id]
+        new.append((login, pseudonym(person) + (f"-{number}" if number > 1 else "")))
+    return new
+
+
+def _find_taken(person: User) -> str:
+    """Return a name that an erasure would give and that somebody else has, "" where there is none."""
+    if User.objects.filter(username=pseudonym(person)).exists():
+        return pseudonym(person)
+    for login, name in _new_logins(person):
+        others = ClusterUser.objects.filter(cluster=login.cluster_id, login=name)
+        if others.exclude(user=person).exists():
+            return name
+    names = {_agent_pseudonym(agent) for agent in Agent.objects.filter(owner=person)}
+    return Agent.objects.filter(name__in=names).exclude(owner=person).values_list("name", flat=True).first() or ""
+
+
 def require_erasable(person: User) -> None:
-    """Refuse an erasure that would not hold. Errors: `jobs_running`, `incident_open`, `last_pi`, `erased`."""
+    """Refuse an erasure that would not hold.
+
+    Errors: `jobs_running`, `incident_open`, `last_pi`, `erased`, `pseudonym_taken`.
+    """
     if person.username == pseudonym(person):
         raise Conflict("This person is erased already.", code="erased")
+    if taken := _find_taken(person):
+        raise Conflict(
+            f"{taken} is somebody else’s name, and would be the pseudonym.", code="pseudonym_taken",
+            remedy="Rename that one first, then try again.",
+        )  # fmt: skip
     if Job.objects.filter(cluster_user__user=person, end=None).exists():
         raise Conflict(
             "Jobs of theirs wait or run: the reader would name them again.", code="jobs_running",
@@ -139,7 +174,7 @@ def _audited(person: User) -> list[int]:
 
 def _retire_agents(actor: Actor, person: User) -> None:
     for agent in Agent.objects.filter(owner=person):
-        agent.name, agent.purpose = f"erased-agent-{agent.pk}", ERASED
+        agent.name, agent.purpose = _agent_pseudonym(agent), ERASED
         agent.save(update_fields=["name", "purpose"])
         if agent.status != Agent.Status.RETIRED:
             principal_services.retire_agent(actor=actor, agent=agent, reason=ERASED)
@@ -150,8 +185,11 @@ def _rename(person: User, was: str, name: str) -> None:
     for label, column in LABELS:
         apps.get_model(label)._base_manager.filter(**{column: was}).update(**{column: name})
     on_them = KillSwitch.objects.filter(target_kind__in=("user", "owner"), target_id=person.pk)
-    on_them.update(target_label=Replace("target_label", Value(was), Value(name)))
-    ClusterUser.objects.filter(user=person).update(login=name)
+    for switch in on_them:  # the name as a word: a short one stands in others
+        label = re.sub(rf"(?<![\w-]){re.escape(was)}(?![\w-])", name, switch.target_label)
+        on_them.filter(pk=switch.pk).update(target_label=label[:200])
+    for login, new in _new_logins(person):
+        ClusterUser.objects.filter(pk=login.pk).update(login=new)
     person.username, person.full_name, person.email = name, "", ""
     person.is_active = person.is_superuser = False
     person.is_research_computing = person.is_infosec = person.is_auditor = False

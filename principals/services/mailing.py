@@ -3,6 +3,8 @@
 import smtplib
 import ssl
 from collections.abc import Sequence
+from email.errors import HeaderParseError
+from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, parseaddr
@@ -18,8 +20,24 @@ TIMEOUT_S: Final = 20.0
 SHOWN: Final = 50  # notices of one mail; the portal has them all
 
 
+def _address_of(text: str) -> str:
+    """Return an address as the mail server is told it. Errors: `ValueError` where it is none, several, or not ASCII."""
+    if not (text.isascii() and text.isprintable()) or any(each in text for each in " ,;<>()"):
+        raise ValueError("not one plain address")
+    try:
+        address = Address(addr_spec=text)
+    except (IndexError, TypeError, HeaderParseError) as error:
+        raise ValueError("no address") from error
+    if not (address.username and address.domain):
+        raise ValueError("half an address")
+    return text
+
+
 def compose(mail: NoticeMail, notices: Sequence[Notice]) -> EmailMessage:
-    """Return a mail as it goes out. All of it comes from its row, so that every attempt carries the same Message-ID."""
+    """Return a mail as it goes out. All of it comes from its row, so that every attempt carries the same Message-ID.
+
+    Errors: `ValueError` for an address that the server cannot be told.
+    """
     shown = list(notices[:SHOWN])
     context = {
         "notices": shown, "more": len(notices) - len(shown), "facility": settings.FACILITY_NAME,
@@ -28,7 +46,7 @@ def compose(mail: NoticeMail, notices: Sequence[Notice]) -> EmailMessage:
     message = EmailMessage(policy=SMTP)
     title = shown[0].title if len(notices) == 1 else f"{len(notices)} notices"
     message["From"] = settings.MAIL.sender
-    message["To"] = mail.person.email
+    message["To"] = _address_of(mail.person.email)
     message["Subject"] = one_line(f"[Gatehouse] {title}")
     message["Date"] = format_datetime(mail.created)
     message["Message-ID"] = f"<{mail.public_id}@{settings.MAIL.domain}>"

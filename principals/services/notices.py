@@ -37,7 +37,7 @@ def notify(*, people: Iterable[int], kind: str, title: str, text: str = "", url:
             known = set(Notice.objects.filter(person__in=found, key=key).values_list("person_id", flat=True))
             found = [person for person in found if person.pk not in known]
         chosen = {row.person_id: row for row in NoticePreference.objects.filter(person__in=found, kind=kind)}
-        title, text = rules.one_line(redacted(title)), rules.some_lines(redacted(text))
+        title, text = plain_line(title), plain_text(text)
         rows = []
         for person in found:
             how = How(chosen[person.pk].mailed) if person.pk in chosen else told.mailed
@@ -52,6 +52,16 @@ def notify(*, people: Iterable[int], kind: str, title: str, text: str = "", url:
         payload = {"kind": kind, "title": title, "text": text, "url": url}
         live.announce(live.News(events.NOTICE, (f"notices:{pk}",), payload) for pk in hears)
     return len(rows)
+
+
+def plain_line(text: str) -> str:
+    """Return a text as one line without controls and secrets: one that controls stood inside of is a secret, too."""
+    return redacted(rules.one_line(redacted(text)))[: rules.MAX_TITLE]
+
+
+def plain_text(text: str) -> str:
+    """Return a text of some lines, without other controls and secrets."""
+    return redacted(rules.some_lines(redacted(text)))[: rules.MAX_TEXT]
 
 
 def _may_leave(chosen: NoticePreference | None) -> bool:

@@ -53,6 +53,10 @@ def gather() -> int:
     """Put the notices whose time has come into mails, as many a person as an hour allows; return how many mails."""
     due = Notice.objects.filter(mail=None, mail_at__lte=clock.now())
     waiting = due.filter(person__is_active=True).exclude(person__email="")
+    hour = NoticeMail.objects.filter(created__gt=clock.now() - timedelta(hours=1))
+    counted = hour.order_by().values("person").annotate(number=Count("pk"))
+    full = counted.filter(number__gte=settings.MAIL.per_hour).values("person")
+    waiting = waiting.exclude(person__in=full)  # else one with thousands stands before all others
     by_person: dict[int, list[Due]] = defaultdict(list)
     for pk, person, digest in waiting.order_by("pk").values_list("pk", "person_id", "is_digest")[:MOST_GATHERED]:
         by_person[person].append(Due(pk, digest))
@@ -99,6 +103,9 @@ def _send_all(holder: str, until: float) -> int:
                 log.warning("mail_server_failed", kind=type(error).__name__)
                 _put_back(mail, lease, "The mail server was not reached, or broke off.")
                 break  # the others would find the same
+            except Exception as error:  # noqa: BLE001 - a mail that cannot be made must not stand before all others
+                log.error("mail_failed", mail=mail.public_id, kind=type(error).__name__)
+                _put_back(mail, lease, "It could not be made: an error of the portal.")
     finally:
         if line is not None:
             line.close()

@@ -8,15 +8,14 @@ from django.db.models import Q
 
 from portal.core import audit, clock
 from portal.core.errors import Conflict, Invalid, NotAllowed, NotFound
-from portal.core.logs import redacted
 from principals import permissions, selectors
 from principals.actors import Actor
-from principals.engine.notices import some_lines
 from principals.models import Agent, AgentSession, Appeal, DataAccess, Hold, User
 from principals.services import agents, holds
-from principals.services.notices import notify
+from principals.services.notices import notify, plain_text
 from principals.services.telling import local_time
 
+MOST_WAITING = 20  # appeals of a person: each is told to the whole office
 ANSWERS_AT = "/appeals/"
 ASKED_AT = "/held/"
 
@@ -47,9 +46,14 @@ def _file(
     person: User, actor: Actor, reason: str, *, about: str, hold: Hold | None = None,
     session: AgentSession | None = None,
 ) -> Appeal:  # fmt: skip
-    text = some_lines(redacted(reason))[:1000]
+    text = plain_text(reason)[:1000]
     if not text:
         raise Invalid("Say why it is wrong.", code="reason_missing", extra={"field": "reason"})
+    if Appeal.objects.waiting().filter(person=person).count() >= MOST_WAITING:
+        raise Conflict(
+            f"{MOST_WAITING} appeals of yours wait for an answer.", code="appeals_many",
+            remedy="Wait for an answer; what is left can be said in one appeal, too.",
+        )  # fmt: skip
     now = clock.now()
     due = now + timedelta(days=settings.APPEAL_DAYS)
     try:
@@ -91,11 +95,11 @@ def answer_appeal(*, actor: Actor, appeal: Appeal, granted: bool, answer: str) -
     """Answer an appeal, as staff or InfoSec. Granting one of a hold that is in force lifts it.
 
     What is wrong with a label is mended by hand. Errors: `NotAllowed` to who filed it; `Conflict` where it is answered,
-    or the hold is a kill switch's, which ends with its switch.
+    or the hold is a kill switch's, which ends with its switch, or the policy's, which ends with its acceptance.
     """
     permissions.require(actor, "appeal.answer")
     person = permissions.person_of(actor)
-    text = some_lines(redacted(answer))[:1000]
+    text = plain_text(answer)[:1000]
     if not text:
         raise Invalid("Say why.", code="answer_missing", extra={"field": "answer"})
     if appeal.person_id == person.pk:
@@ -126,6 +130,11 @@ def _lift(actor: Actor, hold: Hold, reason: str) -> None:
             "This hold is a kill switch’s: it ends with it.", code="kill_switch_in_force",
             remedy="End the switch on its page, then grant the appeal.",
         )  # fmt: skip
+    if hold.kind == Hold.Kind.AUP:
+        raise Conflict(
+            "This hold ends when the policy is accepted: lifted by hand it would be placed again.",
+            code="acceptance_missing", remedy="Refuse the appeal, and say who can accept the policy.",
+        )  # fmt: skip
     agent = Agent.objects.filter(pk=hold.subject_id).first() if hold.subject_kind == Hold.Subject.AGENT else None
     if hold.kind == Hold.Kind.SUSPENSION and agent is not None and agent.status == Agent.Status.SUSPENDED:
         agents.resume_agent(actor=actor, agent=agent, reason=reason)
@@ -140,7 +149,7 @@ def open_data(*, actor: Actor, person: User, by: str, what: str, purpose: str) -
     row. Errors: `Invalid` without a purpose.
     """
     permissions.require(actor, "person.open_data")
-    text = some_lines(redacted(purpose))[:500]
+    text = plain_text(purpose)[:500]
     if not text:
         raise Invalid("Say what for: the person reads it.", code="purpose_missing", remedy="Give a purpose.")
     with transaction.atomic():

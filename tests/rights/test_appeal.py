@@ -166,3 +166,36 @@ def test_one_that_is_late_is_shown_so(cast: Cast, hold: Hold):
 @pytest.mark.parametrize("sent", [{}, {"hold": "x"}, {"session": "-1"}], ids=["nothing", "word", "negative"])
 def test_nonsense_is_refused(cast: Cast, sent: dict[str, str]):
     assert sign_in(cast.colleague).post("/held/appeal/", sent).status_code == 422
+
+
+def test_a_flood_of_appeals_is_refused_before_the_office_is_told(cast: Cast, monkeypatch):
+    monkeypatch.setattr(rights, "MOST_WAITING", 2)
+    placed = [
+        principal_services.place_hold(
+            actor=SYSTEM_ACTOR, subject_kind="agent", subject_id=cast.agent.pk, kind=Hold.Kind.FLOOD, code=code,
+            reason="Too many.",
+        )
+        for code in ("one", "two", "three")
+    ]  # fmt: skip
+    filed = [appeal(cast.colleague, one) for one in placed[:2]]
+    with pytest.raises(Conflict) as refused:
+        appeal(cast.colleague, placed[2])
+    assert refused.value.code == "appeals_many"
+    assert Notice.objects.filter(kind="appeal_filed").count() == 4
+    answer(cast.staff, filed[0], granted=False)
+    appeal(cast.colleague, placed[2])
+
+
+def test_a_hold_of_the_policy_ends_with_its_acceptance_alone(cast: Cast):
+    """Lifted by hand it would be placed again by the next sweep."""
+    held = principal_services.place_hold(
+        actor=SYSTEM_ACTOR, subject_kind="agent", subject_id=cast.agent.pk, kind=Hold.Kind.AUP, code="aup_required",
+        reason="Not accepted.",
+    )  # fmt: skip
+    filed = appeal(cast.colleague, held)
+    with pytest.raises(Conflict) as refused:
+        answer(cast.staff, filed)
+    assert refused.value.code == "acceptance_missing"
+    filed.refresh_from_db()
+    assert filed.state == "open" and Hold.objects.in_force().filter(pk=held.pk).exists()
+    answer(cast.staff, filed, granted=False)

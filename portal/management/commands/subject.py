@@ -48,9 +48,17 @@ class Command(BaseCommand):
 
     def _export(self, person: User, options: dict[str, Any]) -> None:
         target = None if options["out"] == "-" else _new_file(Path(options["out"]))
+        try:
+            self._write(person, target, options["purpose"])
+        except BaseException:
+            if target is not None:
+                target.unlink(missing_ok=True)  # half of it would read as all
+            raise
+
+    def _write(self, person: User, target: Path | None, purpose: str) -> None:
         principal_services.open_data(
             actor=SYSTEM_ACTOR, person=person, by=f"{getpass.getuser()} on the portal’s host",
-            what="All of it, as an export", purpose=options["purpose"],
+            what="All of it, as an export", purpose=purpose,
         )  # fmt: skip
         if target is None:
             for piece in services.export(person):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from policies.engine.agents_md import MOST_TOKENS, agents_md, count_tokens, require_short, skill_md
+from policies.engine.agents_md import MOST_TOKENS, agents_md, count_tokens, require_readable, skill_md
 from policies.engine.aup import default_source, parse_aup
 from policies.engine.clauses import Applies, PolicyError
 from policies.engine.harness_settings import claude_code_settings, settings_fault
@@ -41,7 +41,7 @@ def test_a_policy_that_is_too_long_for_agents_is_refused() -> None:
     aup = read_pack("cautious")
     many = [replace(aup.clauses[0], type=f"site.rule{n}", text_agent="word " * 55) for n in range(30)]
     with pytest.raises(PolicyError) as caught:
-        require_short(replace(aup, clauses=tuple(many)))
+        require_readable(replace(aup, clauses=tuple(many)))
     assert caught.value.fault.code == "agent_text_long"
 
 
