@@ -6,8 +6,7 @@ from portal.core.errors import Conflict, Invalid, NotAllowed
 from portal.core.models import AuditEvent
 from principals import selectors
 from principals import services as principal_services
-from principals.events import agent_handed_over, handover_asked
-from principals.models import Agent, AgentHandover, AgentToken, LabMembership, User
+from principals.models import Agent, AgentHandover, AgentToken, LabMembership, Notice, User
 from tests import factories
 from tests.conftest import Api, Cast
 
@@ -102,21 +101,30 @@ def test_declined_it_stays_and_can_be_asked_again(cast: Cast) -> None:
     assert _ask(cast, cast.colleague, cast.pi).state == "open"
 
 
-def test_others_hear_of_it(cast: Cast, django_capture_on_commit_callbacks) -> None:  # type: ignore[no-untyped-def]
-    heard: list[str] = []
+def _told(kind: str) -> set[str]:
+    return set(Notice.objects.filter(kind=kind).values_list("person__username", flat=True))
 
-    def asked(**_: object) -> None:
-        heard.append("asked")
 
-    def passed(**_: object) -> None:
-        heard.append("passed")
+def test_both_sides_and_the_pi_are_told(cast: Cast) -> None:
+    asked = _ask(cast, cast.colleague, cast.manager)
+    assert (_told("handover_asked"), _told("handover_settled")) == ({"colleague", "manager", "pi"}, set())
+    row = Notice.objects.get(person=cast.manager, kind="handover_asked")
+    assert row.title == "okafor-docking is to pass to manager" and "It waits for manager." in row.text
+    _agree(asked, cast.manager)
+    assert _told("handover_settled") == {"colleague", "manager", "pi"}
+    row = Notice.objects.get(person=cast.pi, kind="handover_settled")
+    assert row.title == "manager answers for okafor-docking now"
 
-    handover_asked.connect(asked)
-    agent_handed_over.connect(passed)
-    try:
-        with django_capture_on_commit_callbacks(execute=True):
-            _agree(_ask(cast, cast.colleague, cast.manager), cast.manager)
-    finally:
-        handover_asked.disconnect(asked)
-        agent_handed_over.disconnect(passed)
-    assert heard == ["asked", "passed"]
+
+def test_one_that_staff_decide_is_told_once_it_is_done(cast: Cast) -> None:
+    _ask(cast, cast.staff, cast.manager)
+    assert (_told("handover_asked"), _told("handover_settled")) == (set(), {"colleague", "manager", "pi"})
+
+
+def test_a_declined_one_is_told(cast: Cast) -> None:
+    asked = _ask(cast, cast.colleague, cast.manager)
+    principal_services.close_handover(actor=factories.actor_of(cast.manager), handover=asked)
+    assert (
+        Notice.objects.get(person=cast.colleague, kind="handover_settled").title
+        == "okafor-docking stays with colleague"
+    )
