@@ -50,8 +50,8 @@ class Accepting:
 
 
 def agents_without(version: AupVersion) -> QuerySet[Agent]:
-    """Return the agents that go on and for which neither this version nor a newer one is accepted."""
-    settled = AupAcceptance.objects.filter(version__pk__gte=version.pk).values("agent")
+    """Return the agents that go on and for which neither this version nor a newer one is accepted under their owner."""
+    settled = AupAcceptance.objects.standing().filter(version__pk__gte=version.pk).values("agent")
     return Agent.objects.exclude(status=Agent.Status.RETIRED).exclude(pk__in=settled)
 
 
@@ -92,7 +92,9 @@ def accepting_in(lab: Lab, newest: AupVersion) -> list[Accepting]:
     """Return how the people who own agents in a lab stand to the newest version, who is missing first: two queries."""
     agents = lab.agents.exclude(status=Agent.Status.RETIRED).select_related("owner").order_by("name")
     done = set(
-        AupAcceptance.objects.filter(version__pk__gte=newest.pk, agent__lab=lab).values_list("agent_id", flat=True)
+        AupAcceptance.objects.standing()
+        .filter(version__pk__gte=newest.pk, agent__lab=lab)
+        .values_list("agent_id", flat=True)
     )
     by_owner: dict[tuple[int, str], list[Agent]] = {}
     for agent in agents:
@@ -111,7 +113,7 @@ def _accepted_at(newest: AupVersion, user_ids: Iterable[int]) -> Mapping[int, da
 
 def acceptances_for(actor: Actor) -> QuerySet[AupAcceptance]:
     """Return the acceptances that somebody may take away as a file: staff all, others those of labs they manage."""
-    rows = AupAcceptance.objects.visible_to(actor).select_related("version", "agent__lab", "agent__owner", "user")
+    rows = AupAcceptance.objects.visible_to(actor).select_related("version", "agent__lab", "owner", "user")
     if not actor.sees_facility:
         rows = rows.filter(agent__lab_id__in=actor.managed_lab_ids)
     return rows.order_by("-at", "-pk")
@@ -121,5 +123,5 @@ def acceptance_fields(row: AupAcceptance) -> dict[str, object]:
     """Return what an export says of an acceptance."""
     return {
         "version": row.version.version, "digest": row.digest, "lab": row.agent.lab.name, "agent": row.agent.name,
-        "owner": row.agent.owner.username, "accepted_by": row.user.username, "accepted_at": row.at, "how": row.how,
+        "owner": row.owner.username, "accepted_by": row.user.username, "accepted_at": row.at, "how": row.how,
     }  # fmt: skip

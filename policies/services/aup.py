@@ -124,6 +124,8 @@ def _hold(agent: Agent, version: AupVersion) -> None:
 def accept_aup(*, actor: Actor, agent: Agent, version: str, how: str = How.UNKNOWN) -> AupAcceptance:
     """Accept the newest version for an agent; its hold is lifted. Accepting twice changes nothing.
 
+    It holds as long as who answers for the agent does: a new owner accepts anew.
+
     Errors: `Conflict` where a newer version was published meanwhile, `NotAllowed` for people who do not answer for it.
     """
     permissions.require(actor, "aup.accept", agent)
@@ -163,7 +165,8 @@ def _accept(actor: Actor, agents: Iterable[Agent], version: str, how: str) -> li
 
 
 def _accept_for(actor: Actor, agent: Agent, current: AupVersion, evidence: dict[str, object]) -> AupAcceptance:
-    acceptance, new = AupAcceptance.objects.get_or_create(version=current, agent=agent, defaults=evidence)
+    owner = Agent.objects.select_for_update(no_key=True, of=("self",)).select_related("owner").get(pk=agent.pk).owner
+    acceptance, new = AupAcceptance.objects.get_or_create(version=current, agent=agent, owner=owner, defaults=evidence)
     if new:
         _record(actor, "agent", agent.pk, agent.name, agent.lab_id, current, str(evidence["how"]))
     principal_services.lift_holds(
