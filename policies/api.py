@@ -102,7 +102,9 @@ def list_trials(request: HttpRequest, limit: Limit = 50, after: After = None) ->
     if after is not None:
         rows = rows.filter(pk__lt=_find(actor_of(request), after).pk)
     page, last = cut_page(rows, limit)
-    return TrialPage(items=[TrialOut.of(trial) for trial in page], next=last.public_id if last else None)
+    return TrialPage(
+        items=[TrialOut.of(trial) for trial in selectors.mark_withdrawn(page)], next=last.public_id if last else None
+    )
 
 
 @router.get(
@@ -116,7 +118,7 @@ def trial_budget(request: HttpRequest) -> BudgetOut:
 @router.get("/trials/{trial_id}", auth=requires("trials:request"), response=answers(200, TrialOut), summary="One trial")
 def read_trial(request: HttpRequest, trial_id: str) -> TrialOut:
     """Say where one trial stands."""
-    return TrialOut.of(_find(actor_of(request), trial_id))
+    return TrialOut.of(*selectors.mark_withdrawn([_find(actor_of(request), trial_id)]))
 
 
 @router.post(

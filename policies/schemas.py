@@ -52,10 +52,14 @@ class BudgetOut(Schema):
 
 
 class TrialOut(Schema):
-    """A trial with its receipt. `job` is the job it ran as, once known."""
+    """A trial with its receipt. `job` is the job it ran as, once known.
+
+    `withdrawn`: a kill switch stops its agent while it waits; until that ends there are no options for sbatch.
+    """
 
     id: str
     state: str
+    withdrawn: bool
     agent: str | None
     lab: str
     cluster: str
@@ -158,6 +162,7 @@ def trial_fields(trial: TrialGrant) -> dict[str, object]:
     return {
         "id": trial.public_id,
         "state": trial.state,
+        "withdrawn": trial.withdrawn is not None,
         "agent": trial.agent.name if trial.agent else None,
         "lab": trial.lab.name,
         "cluster": trial.cluster.name,
@@ -172,6 +177,6 @@ def trial_fields(trial: TrialGrant) -> dict[str, object]:
         "granted_at": trial.granted_at,
         "valid_until": trial.valid_until,
         "returns_at": trial.returns_at,
-        "sbatch_options": trial.sbatch_options,
+        "sbatch_options": [] if trial.withdrawn else trial.sbatch_options,
         "job": trial.job.job_id if trial.job else None,
     }

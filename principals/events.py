@@ -29,11 +29,7 @@ class HoldChanged(TypedDict):
     remedy: str
 
 
-# Sent after commit, with ids; receivers only enqueue a task.
-agent_status_changed = Signal()  # agent_id, status
-handover_asked = Signal()  # handover_id: a side has still to agree
-agent_handed_over = Signal()  # handover_id
 # Sent within the transaction that ties them to their agent; receivers write rows in it.
 sessions_adopted = Signal()  # session_ids
-registration_ends = Signal()  # agent_id, days: at most so many are left
+# Sent after commit; receivers only enqueue a task.
 hold_changed = Signal()  # hold_id, in_force

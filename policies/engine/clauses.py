@@ -144,7 +144,8 @@ class Clause:
         measure = MEASURES.get(self.check.measure)
         if measure is None:
             return Standing.NOT_YET
-        return Standing.ENFORCED if measure.refuses else Standing.MEASURED
+        said = self.type == "sessions.max" and measure.refuses_if_said and self.action is Action.REFUSE
+        return Standing.ENFORCED if measure.refuses or said else Standing.MEASURED
 
     @property
     def is_verified(self) -> bool:

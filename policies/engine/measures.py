@@ -9,11 +9,15 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number somebody takes: in words for people, and whether what is over the limit is refused."""
+    """A number somebody takes: in words for people, and whether what is over the limit is refused.
+
+    With `refuses_if_said` it is refused where the clause's action is to refuse, and warned of otherwise.
+    """
 
     words: str
     unit: str
     refuses: bool = False
+    refuses_if_said: bool = False
 
 
 MEASURES: Final = {
@@ -21,7 +25,10 @@ MEASURES: Final = {
     "portal_questions_per_minute": Measure(
         "The API counts them and answers 429 beyond the budget.", "questions/min", True
     ),
-    "sessions_open": Measure("Open sessions of one login name on one host, as the portal knows them.", "sessions"),
+    "sessions_open": Measure(
+        "Open sessions on one host, as the portal knows them. One more that checks in is warned, or refused where the "
+        "clause’s action is to refuse.", "sessions", refuses_if_said=True,
+    ),
     "sessions_on_login_nodes": Measure("Open sessions on login nodes, as the portal knows them.", "sessions"),
     "scheduler_queries_per_minute": Measure(
         "Counted by the collector: a mean over the minutes in which anything ran.", "queries/min"

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Self
 
 from django.db import models
+from django.db.models import F
 from django.urls import reverse
 
 from policies.engine import aup as aup_engine
@@ -95,12 +96,20 @@ class AupAcceptanceQuerySet(models.QuerySet["AupAcceptance"]):
         """Those of the agents that the actor may see."""
         return self.filter(agent__in=Agent.objects.visible_to(actor))
 
+    def standing(self) -> Self:
+        """Those under whoever answers for the agent now: one from before a hand-over does not count any more."""
+        return self.filter(owner=F("agent__owner"))
+
 
 class AupAcceptance(models.Model):
-    """A person accepted a version for an agent; `digest` names the exact policy they were shown, `how` where."""
+    """A person accepted a version for an agent, and for who answered for it then.
+
+    `digest` names the exact policy they were shown, `how` where.
+    """
 
     version = models.ForeignKey(AupVersion, on_delete=models.PROTECT, related_name="acceptances")
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="aup_acceptances")
+    owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     digest = models.CharField(max_length=80)
     at = models.DateTimeField(default=clock.now)
@@ -109,7 +118,9 @@ class AupAcceptance(models.Model):
     objects = AupAcceptanceQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["version", "agent"], name="policies_aupacceptance_agent")]
+        constraints = [
+            models.UniqueConstraint(fields=["version", "agent", "owner"], name="policies_aupacceptance_owner")
+        ]
 
     def __str__(self) -> str:
         return f"{self.version} for {self.agent}"

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from policies.engine.trials import WINDOW_S, TrialLimits
 from portal.core import clock
 from principals.actors import Actor
-from principals.models import Agent, Cluster, Lab, User
+from principals.models import Agent, Cluster, Hold, Lab, User
 from telemetry.engine import receipts
 from telemetry.models import Job
 
@@ -97,6 +97,8 @@ class TrialGrant(models.Model):
         USED = "used", "Used"
         EXPIRED = "expired", "Expired"
         CANCELLED = "cancelled", "Cancelled"
+
+    withdrawn: Hold | None = None  # the kill switch's, where a page asked (`selectors.mark_withdrawn`); no column
 
     public_id = models.CharField(max_length=20, unique=True, default=new_receipt)
     agent = models.ForeignKey(Agent, on_delete=models.SET_NULL, null=True, blank=True, related_name="trials")

@@ -28,6 +28,7 @@ from policies.selectors.trials import (
     trial_budget,
     usage_of,
 )
+from policies.selectors.withdrawn import mark_withdrawn
 
 __all__ = [
     "EXPORTED",
@@ -51,6 +52,7 @@ __all__ = [
     "compliance",
     "extensions_waiting",
     "labs_out_of_budget",
+    "mark_withdrawn",
     "median",
     "people_due",
     "policies_for",

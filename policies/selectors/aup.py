@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import IntEnum
 from typing import Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from policies.models import AupAcceptance, AupPersonAcceptance, AupVersion
 from principals.actors import Actor
@@ -50,13 +50,9 @@ class Accepting:
 
 
 def agents_without(version: AupVersion) -> QuerySet[Agent]:
-    """Return the agents that go on and for which neither this version nor a newer one is accepted.
-
-    Who is held for it waits as well: an agent that passed to somebody else needs their yes beside the one it has.
-    """
-    settled = AupAcceptance.objects.filter(version__pk__gte=version.pk).values("agent")
-    waits = ~Q(pk__in=settled) | Q(pk__in=_held())
-    return Agent.objects.exclude(status=Agent.Status.RETIRED).filter(waits)
+    """Return the agents that go on and for which neither this version nor a newer one is accepted under their owner."""
+    settled = AupAcceptance.objects.standing().filter(version__pk__gte=version.pk).values("agent")
+    return Agent.objects.exclude(status=Agent.Status.RETIRED).exclude(pk__in=settled)
 
 
 def _held() -> QuerySet[Hold, int]:
@@ -117,7 +113,7 @@ def _accepted_at(newest: AupVersion, user_ids: Iterable[int]) -> Mapping[int, da
 
 def acceptances_for(actor: Actor) -> QuerySet[AupAcceptance]:
     """Return the acceptances that somebody may take away as a file: staff all, others those of labs they manage."""
-    rows = AupAcceptance.objects.visible_to(actor).select_related("version", "agent__lab", "agent__owner", "user")
+    rows = AupAcceptance.objects.visible_to(actor).select_related("version", "agent__lab", "owner", "user")
     if not actor.sees_facility:
         rows = rows.filter(agent__lab_id__in=actor.managed_lab_ids)
     return rows.order_by("-at", "-pk")
@@ -127,5 +123,5 @@ def acceptance_fields(row: AupAcceptance) -> dict[str, object]:
     """Return what an export says of an acceptance."""
     return {
         "version": row.version.version, "digest": row.digest, "lab": row.agent.lab.name, "agent": row.agent.name,
-        "owner": row.agent.owner.username, "accepted_by": row.user.username, "accepted_at": row.at, "how": row.how,
+        "owner": row.owner.username, "accepted_by": row.user.username, "accepted_at": row.at, "how": row.how,
     }  # fmt: skip

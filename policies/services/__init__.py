@@ -10,7 +10,7 @@ from policies.services.aup import (
     publish_aup,
     read_policy,
 )
-from policies.services.aup_budget import questions_a_minute
+from policies.services.aup_budget import questions_a_minute, sessions_on_a_node
 from policies.services.aup_drafts import change_aup_draft, drop_aup_draft, publish_aup_draft, start_aup_draft
 from policies.services.aup_export import Exported, export_policy, sign_policy
 from policies.services.aup_reminders import remind_of_aup
@@ -44,6 +44,7 @@ __all__ = [
     "remind_of_aup",
     "request_trial",
     "revoke_extension",
+    "sessions_on_a_node",
     "set_trial_limits",
     "settle_trials",
     "sign_policy",

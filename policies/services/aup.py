@@ -116,6 +116,8 @@ def _lock() -> None:
 def accept_aup(*, actor: Actor, agent: Agent, version: str, how: str = How.UNKNOWN) -> AupAcceptance:
     """Accept the newest version for an agent; its hold is lifted. Accepting twice changes nothing.
 
+    It holds as long as who answers for the agent does: a new owner accepts anew.
+
     Errors: `Conflict` where a newer version was published meanwhile, `NotAllowed` for people who do not answer for it.
     """
     permissions.require(actor, "aup.accept", agent)
@@ -154,14 +156,12 @@ def _accept(actor: Actor, agents: Iterable[Agent], version: str, how: str) -> li
 
 
 def _accept_for(actor: Actor, agent: Agent, current: AupVersion, evidence: dict[str, object]) -> AupAcceptance:
-    acceptance, new = AupAcceptance.objects.get_or_create(version=current, agent=agent, defaults=evidence)
+    owner = Agent.objects.select_for_update(no_key=True, of=("self",)).select_related("owner").get(pk=agent.pk).owner
+    acceptance, new = AupAcceptance.objects.get_or_create(version=current, agent=agent, owner=owner, defaults=evidence)
     lifted = principal_services.lift_holds(
         actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.AUP,
         reason=f"AUP {current.version} accepted by {actor.ref.label}",
     )  # fmt: skip
-    if lifted and not new:  # it passed to somebody else since: theirs is the yes that counts, the trail has the other
-        AupAcceptance.objects.filter(pk=acceptance.pk).update(**evidence, at=clock.now())
-        acceptance.refresh_from_db()
     if lifted or new:
         _record(actor, "agent", agent.pk, agent.name, agent.lab_id, current, str(evidence["how"]))
     return acceptance

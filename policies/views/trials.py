@@ -75,7 +75,7 @@ def trials(request: PageRequest) -> HttpResponseBase:
         "by_options": BY if sees_labs else [],
         "page": Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page")),
         "own": _own_budgets(request),
-        "grants": grants[:LATEST],
+        "grants": selectors.mark_withdrawn(grants[:LATEST]),
         "grant_count": grants.count(),
         "refusals": refusals[:LATEST],
         "refusal_count": refusals.count(),
@@ -112,6 +112,8 @@ def trial_requests(request: PageRequest) -> HttpResponseBase:
         columns, record = (REFUSAL_COLUMNS, _refusal_record) if refused else (GRANT_COLUMNS, _grant_record)
         return exports.export(wanted, "trials-refused" if refused else "trials", columns, map(record, found))
     listed = Paginator(found, PAGE_SIZE).get_page(query.get("page"))
+    if not refused:
+        selectors.mark_withdrawn(listed)
     for trial in [] if refused else listed:
         trial.may_cancel = trial.state == "granted" and permissions.can(request.actor, "trial.cancel", trial)
     context = {

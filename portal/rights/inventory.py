@@ -208,7 +208,7 @@ INVENTORY: Final[tuple[Holding, ...]] = (
             purpose="agents that passed from one person to another", kept="with the agent"),
     Holding(table="principals.RenewalReminder", paths=("agent__owner",), purpose="that an agent’s end was announced",
             kept="with the agent"),
-    Holding(table="policies.AupAcceptance", paths=("user", "agent__owner"), on_erase=OnErase.KEEP,
+    Holding(table="policies.AupAcceptance", paths=("user", "owner", "agent__owner"), on_erase=OnErase.KEEP,
             purpose="proof of who accepted which acceptable use", kept="until the site deletes it"),
     Holding(table="policies.AupPersonAcceptance", paths=("user",), on_erase=OnErase.KEEP,
             purpose="proof of who accepted which acceptable use for themselves", kept="until the site deletes it"),

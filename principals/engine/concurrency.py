@@ -1,5 +1,6 @@
 """How many sessions a person may have on one login node: what is warned of, and what is refused."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -36,3 +37,10 @@ def judge(limit: Limit, *, declared: int, seen: int, host: str) -> Verdict:
     if limit.binds:
         return Verdict(refusal=f"This would be one too many: {facts}.", remedy=remedy)
     return Verdict(warning=f"This is above the limit: {facts}.", remedy=remedy)
+
+
+def judge_all(limits: Iterable[Limit], *, declared: int, seen: int, host: str) -> Verdict:
+    """Judge it by several limits, smallest first: the first that refuses says so, else the first that warns."""
+    said = [judge(limit, declared=declared, seen=seen, host=host) for limit in limits]
+    refused = next((verdict for verdict in said if verdict.refusal), None)
+    return refused or next((verdict for verdict in said if verdict.warning), Verdict())

@@ -43,6 +43,8 @@ KINDS: Final[dict[str, Kind]] = {
         Kind("hold_placed", "An agent of yours, or of your lab, is stopped"),
         Kind("hold_lifted", "It may work again"),
         Kind("agent_waiting", "An agent waits for your approval", How.MONTHLY),
+        Kind("handover_asked", "An agent is to pass to somebody else"),
+        Kind("handover_settled", "It passed, or it stays where it is"),
         Kind("agent_ending", "A registration ends soon", How.DAILY),
         Kind("token_ending", "A token ends soon", How.DAILY),
         Kind("aup_due", "The acceptable-use policy waits for an acceptance", How.DAILY),

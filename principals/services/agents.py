@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -271,8 +270,6 @@ def _move(actor: Actor, agent: Agent, *, new: str, verb: str, reason: str) -> No
     payload = events.AgentChanged(agent=agent.name, status=new, reason=reason)
     topics = (f"agent:{agent.pk}", f"lab:{agent.lab_id}", "facility:principals")
     live.announce([live.News(name=events.AGENT_CHANGED, topics=topics, payload=dict(payload))])
-    agent_id = agent.pk
-    transaction.on_commit(partial(events.agent_status_changed.send_robust, Agent, agent_id=agent_id, status=new))
 
 
 def _record(

@@ -15,9 +15,10 @@ from portal.core import audit, clock
 from portal.core.errors import Conflict, Invalid, NotAllowed, NotFound
 from principals import events
 from principals.actors import Actor
-from principals.engine.concurrency import Limit, Verdict, judge
+from principals.engine.concurrency import Limit, Verdict, judge_all
 from principals.models import Agent, AgentSession, Cluster, ClusterUser, SessionCheckIn, User
 from principals.services.sessions import DeclaredSession, may_work_there, record_sessions
+from principals.session_limits import session_limits
 
 SOURCE: Final = "check-in"
 AT_ONCE: Final = 200  # ended in one go of the sweep
@@ -57,8 +58,8 @@ class CheckedIn:
 
 
 def session_limit() -> Limit:
-    """Return the site's limit of sessions for a person on a login node."""
-    return Limit(settings.SESSIONS_PER_NODE, binds=settings.SESSIONS_LIMIT == "refuse")
+    """Return the smallest limit of sessions for a person on a login node: of the setting and the policy's clause."""
+    return next(iter(session_limits()), Limit(0))
 
 
 def check_in(*, actor: Actor, beginning: Beginning) -> CheckedIn:
@@ -81,7 +82,7 @@ def check_in(*, actor: Actor, beginning: Beginning) -> CheckedIn:
             )  # fmt: skip
         if beginning.raw_job_id is None:
             before = on_node(agent.owner, login.cluster, beginning.host)
-            verdict = judge(session_limit(), declared=before.declared, seen=before.seen, host=beginning.host)
+            verdict = judge_all(session_limits(), declared=before.declared, seen=before.seen, host=beginning.host)
             if verdict.refusal:
                 raise Conflict(verdict.refusal, code="too_many_sessions", remedy=verdict.remedy)
         started = _free_second(login, beginning.host, now.replace(microsecond=0))

@@ -1,7 +1,5 @@
 """An agent passes from who answers for it to somebody else of its lab: both agree, or staff decide."""
 
-from functools import partial
-
 from django.db import IntegrityError, transaction
 
 from portal.core import audit, clock, live
@@ -10,6 +8,7 @@ from principals import events, permissions, selectors
 from principals.actors import Actor
 from principals.models import Agent, AgentHandover, AgentToken, LabMembership, User
 from principals.services.agents import hold_until_accepted
+from principals.services.telling import tell_of_asked_handover, tell_of_settled_handover
 
 State = AgentHandover.State
 
@@ -37,8 +36,7 @@ def ask_handover(*, actor: Actor, agent: Agent, taker: User) -> AgentHandover:
         _record(actor, asked, "agent.ask_hand_over")
         _agree(actor, asked)
         if asked.state == State.OPEN:
-            pk = asked.pk
-            transaction.on_commit(partial(events.handover_asked.send_robust, AgentHandover, handover_id=pk))
+            tell_of_asked_handover(asked)
     return asked
 
 
@@ -67,6 +65,7 @@ def close_handover(*, actor: Actor, handover: AgentHandover) -> AgentHandover:
         handover.state, handover.settled = State.CLOSED, clock.now()
         handover.save(update_fields=["state", "settled"])
         _record(actor, handover, "agent.close_hand_over")
+        tell_of_settled_handover(handover)
     return handover
 
 
@@ -131,8 +130,7 @@ def _pass_on(actor: Actor, handover: AgentHandover) -> None:
     changed = events.AgentChanged(agent=agent.name, status=agent.status, reason="Somebody else answers for it.")
     revoked = [live.News(events.TOKEN_REVOKED, (topics[0], topics[2]), {"key": key}) for key in keys]
     live.announce([live.News(events.AGENT_CHANGED, topics, dict(changed)), *revoked])
-    pk = handover.pk
-    transaction.on_commit(partial(events.agent_handed_over.send_robust, AgentHandover, handover_id=pk))
+    tell_of_settled_handover(handover)
 
 
 def _record(actor: Actor, handover: AgentHandover, verb: str, **more: object) -> None:

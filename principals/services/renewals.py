@@ -9,10 +9,11 @@ from django.db import IntegrityError, transaction
 
 from portal.core import audit, clock
 from portal.core.errors import Invalid
-from principals import events, permissions, selectors
+from principals import permissions, selectors
 from principals.actors import Actor
 from principals.models import Agent, Lab, RenewalReminder
 from principals.services.agents import expiry_problem, renew_agent, retire_agent
+from principals.services.telling import tell_of_ending_registration
 
 ROLLED_OVER: Final = "not wanted for the next semester"
 
@@ -27,16 +28,13 @@ class RolledOver:
 
 
 def remind_of_renewals() -> int:
-    """Announce the registrations that end soon, each step (30, 7, 1 days) of each end once; return how many.
-
-    Receivers of `events.registration_ends` write their rows in the transaction that notes it.
-    """
+    """Tell of the registrations that end soon, each step (30, 7, 1 days) of each end once; return how many."""
     told = 0
     for due in selectors.reminders_due(clock.now()):
         try:
             with transaction.atomic():
                 RenewalReminder.objects.create(agent=due.agent, expires=due.agent.expires, days=due.days)
-                events.registration_ends.send(Agent, agent_id=due.agent.pk, days=due.days)
+                tell_of_ending_registration(agent=due.agent, days=due.days)
         except IntegrityError:  # another process told it
             continue
         told += 1

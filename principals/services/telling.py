@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from portal.core import clock
 from principals import selectors
 from principals.engine.harnesses import harness_name
-from principals.models import Agent, AgentToken, Hold, Lab, LabMembership, NoticePreference, User
+from principals.models import Agent, AgentHandover, AgentToken, Hold, Lab, LabMembership, NoticePreference, User
 from principals.permissions import MANAGING_ROLES
 from principals.services.notices import notify
 
@@ -134,6 +134,38 @@ def tell_of_ending_registration(*, agent: Agent, days: int) -> int:
         title=f"{agent.name} ends on {local_time(agent.expires)}", url=agent.get_absolute_url(),
         text="Its tokens die with it. Renew it on its page, or let it end.",
     )  # fmt: skip
+
+
+def tell_of_asked_handover(handover: AgentHandover) -> int:
+    """Tell both sides and the PIs of its lab that an agent is to pass to somebody else; return how many were told."""
+    agent, taker, sides = handover.agent, handover.taker.username, (handover.giver, handover.taker)
+    agreed = (handover.giver_agreed, handover.taker_agreed)
+    waits = " and ".join(side.username for side, yes in zip(sides, agreed, strict=True) if not yes)
+    return notify(
+        people=_people_of_handover(handover), kind="handover_asked", key=f"handover_asked:{handover.pk}",
+        title=f"{agent.name} is to pass to {taker}", url=agent.get_absolute_url(),
+        text=f"{handover.asked_by.username} asked that {taker} answers for it instead of {handover.giver.username}.\n"
+        f"It waits for {waits}. Agree or decline on its page.",
+    )  # fmt: skip
+
+
+def tell_of_settled_handover(handover: AgentHandover) -> int:
+    """Tell the same people that an agent passed, or that it stays; return how many were told."""
+    agent, giver, taker = handover.agent, handover.giver.username, handover.taker.username
+    if handover.state == AgentHandover.State.DONE:
+        title = f"{taker} answers for {agent.name} now"
+        text = f"{giver} did before. Its tokens ended, and it is held until the policy is accepted for it anew."
+    else:
+        title, text = f"{agent.name} stays with {giver}", f"That it passes to {taker} was declined or withdrawn."
+    return notify(
+        people=_people_of_handover(handover), kind="handover_settled", key=f"handover_settled:{handover.pk}",
+        title=title, url=agent.get_absolute_url(), text=text,
+    )  # fmt: skip
+
+
+def _people_of_handover(handover: AgentHandover) -> set[int]:
+    heads = LabMembership.objects.filter(lab=handover.agent.lab_id, role=LabMembership.Role.PI)
+    return {handover.giver_id, handover.taker_id, *heads.values_list("user_id", flat=True)}
 
 
 def tell_of_ending_tokens() -> int:

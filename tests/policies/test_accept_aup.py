@@ -2,13 +2,16 @@
 
 import pytest
 
+from policies import selectors as policy_selectors
 from policies import services as policy_services
 from policies.models import AupAcceptance
 from portal.core.errors import Conflict, Invalid, NotAllowed
 from portal.core.models import AuditEvent
 from principals import selectors
+from principals import services as principal_services
+from principals.models import User
 from tests import factories
-from tests.conftest import Cast
+from tests.conftest import Cast, sign_in
 
 
 def _next_version(*, grace_days: int = 0) -> str:
@@ -36,6 +39,39 @@ def test_it_records_the_exact_text(cast: Cast) -> None:
     acceptance = AupAcceptance.objects.get()
     assert acceptance.digest == policy_services.current_aup().digest
     assert acceptance.user == cast.pi
+
+
+def _hand_over(cast: Cast, giver: User, taker: User) -> None:
+    cast.agent.refresh_from_db()
+    asked = principal_services.ask_handover(actor=factories.actor_of(giver), agent=cast.agent, taker=taker)
+    principal_services.agree_handover(actor=factories.actor_of(taker), handover=asked)
+    cast.agent.refresh_from_db()
+
+
+def test_after_a_hand_over_the_new_owner_accepts_anew(cast: Cast) -> None:
+    version = policy_services.current_aup()
+    first = policy_services.accept_aup(actor=factories.actor_of(cast.colleague), agent=cast.agent, version="2026-06")
+    assert cast.agent not in policy_selectors.agents_without(version)
+    _hand_over(cast, cast.colleague, cast.manager)
+    assert cast.agent in policy_selectors.agents_without(version)
+    page = sign_in(cast.manager).get(cast.agent.get_absolute_url())
+    assert (page.context["acceptance"], page.context["aup_waits"]) == (None, True)
+    second = policy_services.accept_aup(actor=factories.actor_of(cast.manager), agent=cast.agent, version="2026-06")
+    assert (first.owner, first.user, second.owner, second.user) == (
+        cast.colleague, cast.colleague, cast.manager, cast.manager,
+    )  # fmt: skip
+    assert not selectors.holds_on_agent(cast.agent).exists()
+    assert cast.agent not in policy_selectors.agents_without(version)
+    assert AuditEvent.objects.filter(verb="aup.accept", object_kind="agent").count() == 2
+
+
+def test_back_with_its_first_owner_their_acceptance_counts_again(cast: Cast) -> None:
+    first = policy_services.accept_aup(actor=factories.actor_of(cast.colleague), agent=cast.agent, version="2026-06")
+    _hand_over(cast, cast.colleague, cast.manager)
+    _hand_over(cast, cast.manager, cast.colleague)
+    assert selectors.holds_on_agent(cast.agent).exists()
+    again = policy_services.accept_aup(actor=factories.actor_of(cast.colleague), agent=cast.agent, version="2026-06")
+    assert again == first and not selectors.holds_on_agent(cast.agent).exists()
 
 
 @pytest.mark.parametrize("who", ["outsider", "staff", "infosec", "auditor"])

@@ -7,10 +7,11 @@ from django.test import Client
 
 from policies import services as policy_services
 from policies.engine.aup import parse_aup, write_aup
-from policies.engine.clauses import Applies
+from policies.engine.clauses import Action, Applies, Modality
 from policies.engine.packs import read_pack
 from policies.views import aup as aup_views
 from principals.actors import SYSTEM_ACTOR
+from principals.engine.concurrency import Limit
 from tests import factories
 from tests.conftest import Api, Cast
 
@@ -86,6 +87,41 @@ def test_without_the_clause_the_setting_counts(db: None, django_assert_num_queri
     assert policy_services.questions_a_minute() is None
     with django_assert_num_queries(0):
         assert policy_services.questions_a_minute() is None
+
+
+def _sessions(**changed: object) -> None:
+    clauses = read_pack("cautious").clauses
+    _publish("cautious", clauses=tuple(replace(c, **changed) if c.type == "sessions.max" else c for c in clauses))
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(2, [201, 201, 409]), (1, [201, 409, 409]), (9, [201, 201, 201])],
+    ids=["two", "one", "the setting advises"],
+)
+def test_the_clause_refuses_one_session_too_many(cast, agent_api, number: int, said: list[int]) -> None:
+    _sessions(value=number, action=Action.REFUSE)
+    here = {"harness": "claude-code", "host": "login01"}
+    assert [agent_api.post("/sessions", here | {"pid": pid}).status_code for pid in (1, 2, 3)] == said
+    standing = {each["type"]: each["standing"] for each in Client().get(PUBLIC).json()["clauses"]}
+    assert standing["sessions.max"] == "enforced"
+
+
+@pytest.mark.parametrize(
+    ("changed", "limit"),
+    [
+        ({"action": Action.WARN}, Limit(1, binds=False)),
+        ({"modality": Modality.ADVISE, "action": Action.NOTIFY}, None),
+        ({"place": ("job",)}, None),
+        ({"applies": Applies(labs=("okafor",))}, None),
+    ],
+    ids=["warns", "advises", "elsewhere", "some labs"],
+)
+def test_a_clause_that_limits_everybody_is_a_limit(db: None, changed: dict[str, object], limit: Limit | None) -> None:
+    _sessions(**changed)
+    assert policy_services.sessions_on_a_node() == limit
+    standing = {each["type"]: each["standing"] for each in Client().get(PUBLIC).json()["clauses"]}
+    assert standing["sessions.max"] == "measured"
 
 
 def test_a_published_policy_reads_as_it_was_written(db: None) -> None:

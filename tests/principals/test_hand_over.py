@@ -4,10 +4,9 @@ import pytest
 
 from portal.core.errors import Conflict, Invalid, NotAllowed
 from portal.core.models import AuditEvent
-from principals import permissions, selectors
+from principals import selectors
 from principals import services as principal_services
-from principals.events import agent_handed_over, handover_asked
-from principals.models import Agent, AgentHandover, AgentToken, Hold, LabMembership, User
+from principals.models import Agent, AgentHandover, AgentToken, LabMembership, Notice, User
 from tests import factories
 from tests.conftest import Api, Cast
 
@@ -102,59 +101,30 @@ def test_declined_it_stays_and_can_be_asked_again(cast: Cast) -> None:
     assert _ask(cast, cast.colleague, cast.pi).state == "open"
 
 
-def test_others_hear_of_it(cast: Cast, django_capture_on_commit_callbacks) -> None:  # type: ignore[no-untyped-def]
-    heard: list[str] = []
-
-    def asked(**_: object) -> None:
-        heard.append("asked")
-
-    def passed(**_: object) -> None:
-        heard.append("passed")
-
-    handover_asked.connect(asked)
-    agent_handed_over.connect(passed)
-    try:
-        with django_capture_on_commit_callbacks(execute=True):
-            _agree(_ask(cast, cast.colleague, cast.manager), cast.manager)
-    finally:
-        handover_asked.disconnect(asked)
-        agent_handed_over.disconnect(passed)
-    assert heard == ["asked", "passed"]
+def _told(kind: str) -> set[str]:
+    return set(Notice.objects.filter(kind=kind).values_list("person__username", flat=True))
 
 
-def test_no_token_is_made_for_who_had_it_a_moment_ago(cast: Cast) -> None:
-    """Whoever read the agent before it passed on makes no token after its tokens ended."""
-    row = factories.token_row(factories.make_token(cast.agent, "me:read", "token:rotate", "token:delegate"))
-    before, mine = Agent.objects.get(pk=cast.agent.pk), factories.actor_of(cast.colleague)
-    itself = permissions.actor_for_agent(AgentToken.objects.select_related("agent__owner").get(pk=row.pk))
-    row.agent = before
-    _agree(_ask(cast, cast.colleague, cast.manager), cast.manager)
-    for make in (
-        lambda: principal_services.issue_agent_token(actor=mine, agent=before),
-        lambda: principal_services.rotate_agent_token(actor=mine, token=row),
-        lambda: principal_services.start_sub_agent(actor=itself, name="late", scope_names=["me:read"], life_s=60),
-    ):
-        Hold.objects.all().delete()
-        with pytest.raises(Conflict) as caught:
-            make()
-        assert caught.value.code == "agent_changed"
-    assert AgentToken.objects.get().state == "revoked"
-
-
-def test_a_retired_agent_is_not_passed_on(cast: Cast) -> None:
+def test_both_sides_and_the_pi_are_told(cast: Cast) -> None:
     asked = _ask(cast, cast.colleague, cast.manager)
-    principal_services.retire_agent(actor=factories.actor_of(cast.pi), agent=cast.agent, reason="over")
-    with pytest.raises(Conflict) as caught:
-        _agree(AgentHandover.objects.get(pk=asked.pk), cast.manager)
-    assert (caught.value.code, _owner(cast)) == ("agent_retired", "colleague")
+    assert (_told("handover_asked"), _told("handover_settled")) == ({"colleague", "manager", "pi"}, set())
+    row = Notice.objects.get(person=cast.manager, kind="handover_asked")
+    assert row.title == "okafor-docking is to pass to manager" and "It waits for manager." in row.text
+    _agree(asked, cast.manager)
+    assert _told("handover_settled") == {"colleague", "manager", "pi"}
+    row = Notice.objects.get(person=cast.pi, kind="handover_settled")
+    assert row.title == "manager answers for okafor-docking now"
 
 
-def test_sessions_of_who_had_it_are_not_the_agent_s_to_see(cast: Cast) -> None:
-    login = factories.make_cluster_user(cast.cluster, cast.colleague)
-    here = {"harness": "claude-code", "host": "login01", "pid": 7}
-    before = Api(factories.make_token(cast.agent, "sessions:write")).post("/sessions", here | {"login": login.login})
-    _agree(_ask(cast, cast.colleague, cast.manager), cast.manager)
-    Hold.objects.all().delete()
-    now = Api(factories.make_token(Agent.objects.get(pk=cast.agent.pk), "sessions:write"))
-    assert now.get("/sessions").json()["items"] == []
-    assert now.post(f"/sessions/{before.json()['id']}/heartbeat").status_code == 404
+def test_one_that_staff_decide_is_told_once_it_is_done(cast: Cast) -> None:
+    _ask(cast, cast.staff, cast.manager)
+    assert (_told("handover_asked"), _told("handover_settled")) == (set(), {"colleague", "manager", "pi"})
+
+
+def test_a_declined_one_is_told(cast: Cast) -> None:
+    asked = _ask(cast, cast.colleague, cast.manager)
+    principal_services.close_handover(actor=factories.actor_of(cast.manager), handover=asked)
+    assert (
+        Notice.objects.get(person=cast.colleague, kind="handover_settled").title
+        == "okafor-docking stays with colleague"
+    )

@@ -9,32 +9,24 @@ from portal.core.errors import Conflict, Invalid, NotAllowed
 from portal.core.models import AuditEvent
 from principals import selectors
 from principals import services as principal_services
-from principals.events import registration_ends
-from principals.models import Agent
+from principals.models import Agent, Notice
+from principals.services import renewals
 from tests import factories
-from tests.conftest import Cast
+from tests.conftest import Cast, sign_in
 
 
 def _ends_in(agent: Agent, days: float) -> None:
     Agent.objects.filter(pk=agent.pk).update(expires=clock.now() + timedelta(days=days))
 
 
-def _told(act) -> list[tuple[int, int]]:  # type: ignore[no-untyped-def]
-    heard: list[tuple[int, int]] = []
-
-    def hear(agent_id: int, days: int, **_: object) -> None:
-        heard.append((agent_id, days))
-
-    registration_ends.connect(hear)
-    try:
-        act()
-    finally:
-        registration_ends.disconnect(hear)
-    return heard
-
-
 def _remind() -> list[tuple[int, int]]:
-    return _told(principal_services.remind_of_renewals)
+    """Remind; return of which agents it told new people, with the step."""
+    before = set(Notice.objects.values_list("pk", flat=True))
+    told = principal_services.remind_of_renewals()
+    keys = Notice.objects.filter(kind="agent_ending").exclude(pk__in=before).values_list("key", flat=True)
+    steps = sorted({(int(pk), int(days)) for _, pk, _, days in (key.split(":") for key in keys)})
+    assert told == len(steps)
+    return steps
 
 
 def test_one_end_is_announced_at_thirty_seven_and_one(cast: Cast) -> None:
@@ -71,19 +63,25 @@ def test_only_active_ones_end(cast: Cast, status: str) -> None:
     assert _remind() == []
 
 
-def test_what_a_receiver_fails_at_is_told_again(cast: Cast) -> None:
+def test_what_could_not_be_told_is_told_again(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     _ends_in(cast.agent, 5)
 
     def fail(**_: object) -> None:
         raise OSError("no room")
 
-    registration_ends.connect(fail)
-    try:
-        with pytest.raises(OSError, match="no room"):
-            principal_services.remind_of_renewals()
-    finally:
-        registration_ends.disconnect(fail)
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="no room"):
+        patched.setattr(renewals, "tell_of_ending_registration", fail)
+        principal_services.remind_of_renewals()
     assert _remind() == [(cast.agent.pk, 7)]
+
+
+def test_without_mail_it_stands_under_notices(cast: Cast, settings) -> None:  # type: ignore[no-untyped-def]
+    assert not settings.MAIL.is_on
+    _ends_in(cast.agent, 29)
+    _remind()
+    row = Notice.objects.get()
+    assert (row.person, row.mail_at) == (cast.colleague, None)
+    assert "okafor-docking ends on" in sign_in(cast.colleague).get("/notices/").content.decode()
 
 
 def test_what_is_due_costs_two_queries(cast: Cast, django_assert_num_queries) -> None:  # type: ignore[no-untyped-def]

@@ -80,7 +80,7 @@ class RegisterForm(forms.Form):
     )
     expires = forms.DateField(
         label="Registration ends",
-        help_text="At most a year. We write 30 days before.",
+        help_text="At most a year. We write 30, 7 and 1 days before: under Notices, and by mail where the site has it.",
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
     )
     accounts = forms.MultipleChoiceField(

@@ -132,7 +132,9 @@ def tokens_of(agent: Agent) -> QuerySet[AgentToken]:
 
 
 def _acceptance(agent: Agent) -> AupAcceptance | None:
-    return AupAcceptance.objects.filter(agent=agent).select_related("version", "user").order_by("-at").first()
+    return (
+        AupAcceptance.objects.standing().filter(agent=agent).select_related("version", "user").order_by("-at").first()
+    )
 
 
 def audit_of(agent: Agent, actor: Actor) -> QuerySet[AuditEvent]:
