@@ -91,7 +91,7 @@ def test_an_account_that_slurm_told_of_first_comes_to_its_lab(db: None, tmp_path
         (",ines,pi", "No lab is named."),
         ("vega,,pi", "Nobody is named."),
         ("vega,in es,pi", "That is no login name."),
-        ("vega,ines,king", "No such role: king."),
+        ("vega,ines,king", "No such role: king. Roles are pi, manager and member."),
     ],
     ids=["lab", "nobody", "login", "role"],
 )
