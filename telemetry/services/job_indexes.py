@@ -1,7 +1,8 @@
 """The indexes of jobs while a facility's history is loaded into an empty PostgreSQL: dropped before, built after.
 
 Each row that is inserted costs its place in ten indexes; all rows at once cost a sort each. The key stays, for it says
-what is known. Should the load be killed, the sweep of ingest batches builds what is missing.
+what is known, and so do those that few jobs of a history are in, for to build one reads the whole table. Should the
+load be killed, the sweep of ingest batches builds what is missing.
 """
 
 import logging
@@ -15,6 +16,9 @@ from portal.core import clock
 from telemetry.models import IngestBatch, Job
 
 FROM_BYTES: Final = 64 * 1024 * 1024  # of sacct text: some 200,000 jobs; for fewer it does not pay
+_OF_FEW: Final = frozenset(
+    f"telemetry_job_{name}" for name in ("active", "long", "array", "session", "agent")
+)  # fmt: skip
 _BUILDING: Final = 0x6A6F6273  # the key of the lock that says that somebody builds
 _SORT_MEMORY: Final = "256MB"
 _log = logging.getLogger(__name__)
@@ -26,7 +30,8 @@ def drop_for_load(bytes_total: int | None) -> bool:
         return False
     with transaction.atomic(), connection.schema_editor() as editor:
         for index in _indexes(missing=False):
-            editor.remove_index(Job, index)
+            if index.name not in _OF_FEW:
+                editor.remove_index(Job, index)
     return True
 
 

@@ -6,6 +6,7 @@ mark.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
@@ -56,9 +57,13 @@ class Marks(Generic[M]):
         waiting = Cluster.objects.filter(pk__in=marked).order_by("pk")
         done = 0
         for each in waiting.filter(pk=cluster.pk) if cluster else waiting:
-            with leases.held(self._lease_of(each), seconds=LEASE_S) as holder:
+            with self.held(each) as holder:
                 done += work(each, holder) if holder else 0
         return done
+
+    def held(self, cluster: Cluster) -> AbstractContextManager[str]:
+        """Hold the lease of a cluster for a block: give it the holder, "" where somebody else has it."""
+        return leases.held(self._lease_of(cluster), seconds=LEASE_S)
 
     def goes_on(self, cluster: Cluster, holder: str) -> bool:
         """Say whether to work on: the process is not to end, and the lease is ours."""

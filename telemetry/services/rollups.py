@@ -65,6 +65,18 @@ def catch_up(*, cluster: Cluster, patience_s: float = 60, gpus: bool = True) -> 
     return True
 
 
+def write_computed(cluster: Cluster, marks: Sequence[RollupDirty], days: "pl.DataFrame", users: "pl.DataFrame") -> int:
+    """Write what a load computed of its own jobs, for those marks that nobody touched since they were read.
+
+    Returns how many generations of the cluster's data that made; 0 too where somebody else recomputes rollups.
+    """
+    made, size = 0, MARKS_A_PART[connection.vendor]
+    with _MARKS.held(cluster) as holder:
+        for first in range(0, len(marks) if holder else 0, size):
+            made += bool(_replace(cluster, holder, marks[first : first + size], _Part(0, days, users)))
+    return made
+
+
 def _refresh_cluster(cluster: Cluster, holder: str, limit: int) -> int:
     """Recompute what is marked in a cluster, some days at a time: as many as make a part of some size."""
     done, days = 0, 1
@@ -132,8 +144,8 @@ def _replace(cluster: Cluster, holder: str, marks: Sequence[RollupDirty], part: 
     gpu_rollups.mark_days(cluster, users)
     for model, rows in ((RollupDay, part.days), (RollupUser, part.users)):
         _replace_rows(model, cluster, users, rows)
-    _replace_hours(cluster, list(users))
-    _replace_histograms(cluster, list(users))
+    _replace_hours(cluster, users, part.days)
+    _replace_histograms(cluster, users, part.users)
     DataGeneration.objects.start(cluster)
     return len(taken)
 
@@ -145,17 +157,39 @@ def _replace_rows(
     rows: "pl.DataFrame",
 ) -> None:
     """Write the rollups of some users' days; `rows` may have others, too, which are left."""
-    import polars as pl
 
     for day, ids in users.items():
         model.objects.filter(cluster=cluster, day=day, cluster_user_id__in=ids).delete()
-    pairs = [(day, user) for day, ids in users.items() for user in ids]
-    taken = pl.DataFrame(pairs, schema={"day": pl.Date, "cluster_user_id": pl.Int64}, orient="row")
-    ours = rows.join(taken, on=taken.columns, how="semi")
+    ours = _of_users(rows, users)
     _insert(model, ours.insert_column(0, _same(cluster.pk, ours)))
 
 
-def _replace_hours(cluster: Cluster, days: Sequence[date]) -> None:
+def _of_users(rows: "pl.DataFrame", users: Mapping[date, Sequence[int]]) -> "pl.DataFrame":
+    import polars as pl
+
+    pairs = [(day, user) for day, ids in users.items() for user in ids]
+    taken = pl.DataFrame(pairs, schema={"day": pl.Date, "cluster_user_id": pl.Int64}, orient="row")
+    return rows.join(taken, on=taken.columns, how="semi")
+
+
+def _with_others(
+    model: type[RollupDay] | type[RollupUser],
+    cluster: Cluster,
+    users: Mapping[date, Sequence[int]],
+    rows: "pl.DataFrame",
+    names: Sequence[str],
+) -> "pl.DataFrame":
+    """Return some columns of all rollups of some days: of some users as they were written from `rows`, others read."""
+    import polars as pl
+
+    frames = [_of_users(rows, users).select(names)]
+    for day, ids in users.items():
+        others = model.objects.filter(cluster=cluster, day=day).exclude(cluster_user_id__in=ids)
+        frames.append(_frame(others.values_list(*names), names).cast(frames[0].schema))
+    return pl.concat(frames)
+
+
+def _replace_hours(cluster: Cluster, users: Mapping[date, Sequence[int]], rows: "pl.DataFrame") -> None:
     """Add up anew the hours of some days; where not all rollups of a day know theirs yet, they stay as they are."""
     import polars as pl
 
@@ -163,22 +197,21 @@ def _replace_hours(cluster: Cluster, days: Sequence[date]) -> None:
     from telemetry.selectors.recomputation import epoch_of
 
     names = ("day", *HOUR_KEY, "hours")
-    fine = _frame(RollupDay.objects.filter(cluster=cluster, day__in=days).values_list(*names), names)
+    fine = _with_others(RollupDay, cluster, users, rows, names)
     unknown = fine.filter(pl.col("hours").is_null())["day"].unique().to_list()
-    for day in set(days) - set(unknown):
+    for day in set(users) - set(unknown):
         RollupHour.objects.filter(cluster=cluster, hour__gte=epoch_of(day), hour__lt=epoch_of(day) + DAY_S).delete()
     hours = cluster_hours(fine.filter(~pl.col("day").is_in(unknown)))
     _insert(RollupHour, hours.insert_column(0, _same(cluster.pk, hours)))
 
 
-def _replace_histograms(cluster: Cluster, days: Sequence[date]) -> None:
+def _replace_histograms(cluster: Cluster, users: Mapping[date, Sequence[int]], rows: "pl.DataFrame") -> None:
     """Add up anew how long the jobs that ended on some days ran."""
     from telemetry.engine.rollup_columns import histograms
 
     names = ("day", "actor", "runtimes")
-    users = _frame(RollupUser.objects.filter(cluster=cluster, day__in=days).values_list(*names), names)
-    counts = histograms(users)
-    RollupHistogram.objects.filter(cluster=cluster, day__in=days).delete()
+    counts = histograms(_with_others(RollupUser, cluster, users, rows, names))
+    RollupHistogram.objects.filter(cluster=cluster, day__in=list(users)).delete()
     _insert(RollupHistogram, counts.insert_column(0, _same(cluster.pk, counts)))
 
 

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from portal.reports import bars, contents, drawing, few
+from portal.reports import bars, contents, drawing, few, few_cells
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Cluster, ClusterUser, Lab, LabMembership
 from telemetry import selectors, services
@@ -198,6 +198,7 @@ def test_memory_that_is_a_peak_is_told(scope: Scope, cluster: Cluster) -> None:
 
 def test_the_report_draws_a_bar_an_actor(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(few, "withheld", lambda groups: set[str]())  # the world of this test has few people
+    monkeypatch.setattr(few_cells, "left_empty", lambda table, lines: set[tuple[str, str]]())
     content = contents.build(scope).as_json()
     found = {one["key"]: one for part in drawing.sections(content) for one in part["figures"]}
     drawn = {key: one["bars"] for key, one in found.items() if one["bars"]}

@@ -83,7 +83,7 @@ def read_notes_dump(dump: Mapping[str, Any] | list[Any]) -> Notes:
     """Read what else a dump of `pyslurm.Jobs` tells: of each job `NOTE_FIELDS`; what is no text is left out."""
     notes: Notes = {}
     for record in dump.values() if isinstance(dump, Mapping) else dump:
-        job, *texts = (at(record, name) for name in NOTE_FIELDS)
+        job, *texts = (record.get(name) for name in NOTE_FIELDS)
         if number := plain_number(job):
             notes[number] = QueueNote(*(said(text) if isinstance(text, str) else "" for text in texts))
     return notes

@@ -181,7 +181,10 @@ class _Writer:
         new = [row for key, row in self.pending.items() if key not in stored]
         rows.write(new, [row for key, row in self.pending.items() if key in stored])
         if self.pairs:
-            rollups.mark_dirty(feed.cluster, {(as_date(day), user) for day, user in self.pairs})
+            pairs = {(as_date(day), user) for day, user in self.pairs}
+            rollups.mark_dirty(feed.cluster, pairs)
+            if feed.load is not None:
+                feed.load.note_rows(new, pairs, certain=len(new) == len(self.pending))
         if self.changes:
             live.announce(news.tell(feed.cluster, self.changes))
 

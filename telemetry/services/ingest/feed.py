@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from django.utils.crypto import salted_hmac
 
@@ -10,6 +11,9 @@ from principals.models import Cluster
 from principals.services import Directory
 from telemetry.models import IngestBatch
 from telemetry.services.ingest.reading import Place
+
+if TYPE_CHECKING:
+    from telemetry.services.ingest.load_rollups import LoadRollups
 
 
 @lru_cache(maxsize=1)
@@ -57,6 +61,7 @@ class Feed:
     group_is_lab: bool
     directory: Directory = field(init=False)
     _ids: dict[tuple[str, str, str], Ids] = field(default_factory=dict)
+    load: "LoadRollups | None" = None  # of a facility's first load
     newest_s: int = 0  # the newest instant that any record speaks of
 
     def __post_init__(self) -> None:

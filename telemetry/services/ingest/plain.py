@@ -21,6 +21,7 @@ from telemetry.engine.attribution import (
 )
 from telemetry.engine.labels import labelled_harness
 from telemetry.engine.receipts import receipts_of
+from telemetry.engine.rollup_columns import JOB_SCHEMA
 from telemetry.engine.slurm.bulk_columns import Columns
 from telemetry.engine.slurm.records import EARLIEST_S, LARGEST_COUNT, LONGEST_S, JobRecord, Outcome
 from telemetry.engine.suspects import find_suspects
@@ -130,7 +131,10 @@ def _insert(feed: Feed, jobs: pl.DataFrame, columns: Columns) -> None:
         pl.Series("extra", extra, dtype=pl.String).gather(jobs["tail"]),
     )
     rows.insert_frame(jobs.select(_column(name) for name in (*rows.KEY, *rows.VALUES)))
-    rollups.mark_dirty(feed.cluster, {(as_date(day), user) for day, user in _touched(jobs)})
+    pairs = {(as_date(day), user) for day, user in _touched(jobs)}
+    rollups.mark_dirty(feed.cluster, pairs)
+    if feed.load is not None:
+        feed.load.note(jobs.select(_column(name).cast(kind) for name, kind in JOB_SCHEMA.items()), pairs)
     feed.newest_s = max(feed.newest_s, _largest(jobs["submit_s"]), _largest(jobs["end_s"]))
 
 

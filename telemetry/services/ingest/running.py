@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +13,7 @@ from portal.core import stopping
 from portal.core.actors import ActorRef
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.lines import Source
-from telemetry.models import IngestBatch
+from telemetry.models import DataGeneration, IngestBatch
 from telemetry.services import job_indexes, rollups
 from telemetry.services.ingest.batches import finish_batch
 from telemetry.services.ingest.chunks import Prepared, prepare_chunk, write_chunk
@@ -69,18 +70,40 @@ def run_feed(
     """
     batch = feed.batch
     _collect_rarely()
-    if ahead:
-        job_indexes.drop_for_load(batch.bytes_total)
-    prepared = (prepare_chunk(feed.cluster, chunk) for chunk in chunks)
-    for chunk in _one_ahead(prepared) if ahead and connection.vendor == "postgresql" else prepared:
-        stopping.check()
-        write_chunk(feed, chunk)
-        if report is not None:
-            report(Progress(batch.total_rows, batch.offset, batch.bytes_total))
-    finish_batch(feed, ref)
-    job_indexes.build_missing()
+    with _rolled_up(feed) if ahead else nullcontext():
+        prepared = (prepare_chunk(feed.cluster, chunk) for chunk in chunks)
+        for chunk in _one_ahead(prepared) if ahead and connection.vendor == "postgresql" else prepared:
+            stopping.check()
+            write_chunk(feed, chunk)
+            if feed.load is not None:
+                feed.load.go_on()
+            if report is not None:
+                report(Progress(batch.total_rows, batch.offset, batch.bytes_total))
+        finish_batch(feed, ref)
+        if feed.load is not None:
+            feed.load.begin_last()
+        job_indexes.build_missing()
+        if feed.load is not None and not job_indexes.is_loading():  # else `catch_up` waits for the indexes
+            feed.load.finish()
     # What is interrupted here stays marked for the next time.
     rollups.catch_up(cluster=feed.cluster, gpus=False)
+
+
+@contextmanager
+def _rolled_up(feed: Feed) -> Iterator[None]:
+    """Have a large load into an empty table go without indexes, and rolled up while it goes on."""
+    generation = DataGeneration.objects.of(feed.cluster)
+    if not job_indexes.drop_for_load(feed.batch.bytes_total):
+        yield
+        return
+    from telemetry.services.ingest.load_rollups import LoadRollups
+
+    feed.load = LoadRollups(feed.cluster, generation)
+    try:
+        yield
+    finally:
+        feed.load.close()
+        feed.load = None
 
 
 def _one_ahead(chunks: Iterator[Prepared]) -> Iterator[Prepared]:
