@@ -44,6 +44,11 @@ class Row:
     measured: float | None = None
     unit: str = ""
 
+    @property
+    def places(self) -> int:
+        """Return how many decimals the measure is shown with: a count has none."""
+        return 0 if self.measured is None or float(self.measured).is_integer() else 1
+
 
 @dataclass(frozen=True, slots=True)
 class _World:

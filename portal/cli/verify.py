@@ -35,6 +35,7 @@ def run(options: argparse.Namespace) -> int:
         return 1
     except OSError as error:
         print(f"{error.filename or options.folder} cannot be read or written: {error.strerror}", file=sys.stderr)
+        print("Name the folder that export_policy filled.", file=sys.stderr)
         return 2
     print(f"Policy {checked.policy}, version {checked.serial}: signed, whole, {len(checked.files)} files.")
     return 0

@@ -15,7 +15,7 @@ from django.db.models import Max
 from policies.services import TrialWish
 from portal.core import clock
 from portal.core.errors import Conflict
-from portal.demo import arrivals, policies, security, trials
+from portal.demo import arrivals, desk, policies, security, trials
 from portal.demo.load import find_demo
 from portal.demo.plan import GroupPlan
 from portal.demo.presence import SOURCE, Presence
@@ -69,6 +69,7 @@ class Simulator:
             changed = {(record.raw_job_id, record.submit_s) for record in records}
             records += [r for r in self.queue.beat(now_s) if (r.raw_job_id, r.submit_s) not in changed]
             self._declare(self.presence.open_agents())
+            desk.beat()
         if records:
             self._last_event = now_s
             self.stream.write(records)

@@ -9,7 +9,20 @@ from django.db import transaction
 
 from portal.core import clock
 from portal.core.errors import Conflict
-from portal.demo import activity, agents, cast, gpus, memory, people, places, policies, scheduler, security, telemetry
+from portal.demo import (
+    activity,
+    agents,
+    cast,
+    desk,
+    gpus,
+    memory,
+    people,
+    places,
+    policies,
+    scheduler,
+    security,
+    telemetry,
+)
 from portal.demo.facility import Facility, build_facility
 from portal.demo.history import Stage, person, play
 from portal.demo.plan import DAYS
@@ -51,7 +64,7 @@ def load_demo(*, seed: int, now: datetime, jobs: int, say: Say) -> Facility:
             cluster = people.make_people()
         stage = Stage(cluster, start, now, Random(seed))
         say("Registering agents, asking for trials, reporting findings, declaring sessions …")
-        stories = (agents, policies, memory, security)
+        stories = (agents, policies, memory, security, desk)
         play([*(act for app in stories for act in app.acts(stage)), *policies.requests(facility.trials)])
         with clock.at(now):
             telemetry.declare_all(stage, facility)
@@ -64,6 +77,7 @@ def load_demo(*, seed: int, now: datetime, jobs: int, say: Say) -> Facility:
             scheduler.tell_all(stage, facility, Random(f"{seed}:scheduler"))
             activity.tell_all(stage, facility, Random(f"{seed}:activity"))
             places.tell_all(stage, facility, Random(f"{seed}:places"))
+            desk.use_sessions(stage)
             # The live simulator sends every second or two, so a minute of silence is late.
             jobs_source = IngestSource.objects.get(cluster=cluster, kind="jobs")
             telemetry_services.expect_source(actor=SYSTEM_ACTOR, source=jobs_source, every_s=60)

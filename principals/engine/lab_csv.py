@@ -81,7 +81,7 @@ def _line(number: int, said: dict[str, str]) -> LabLine:
         (not (said["login"] or said["pi"]), "Nobody is named."),
         (any(name and not _LOGIN.fullmatch(name) for name in (said["login"], said["pi"])), "That is no login name."),
         (bool(said["account"]) and not _ACCOUNT.fullmatch(said["account"]), "That is no name of a Slurm account."),
-        (role is None, f"No such role: {said['role'][:40]}."),
+        (role is None, f"No such role: {said['role'][:40]}. Roles are pi, manager and member."),
     )
     if fault := next((words for broken, words in faults if broken), ""):
         return LabLine(number, lab=lab, fault=fault)

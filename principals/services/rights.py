@@ -151,7 +151,10 @@ def open_data(*, actor: Actor, person: User, by: str, what: str, purpose: str) -
     permissions.require(actor, "person.open_data")
     text = plain_text(purpose)[:500]
     if not text:
-        raise Invalid("Say what for: the person reads it.", code="purpose_missing", remedy="Give a purpose.")
+        raise Invalid(
+            "Say what for: the person reads it.", code="purpose_missing",
+            remedy="Give a purpose (on the command line: --purpose TEXT).",
+        )  # fmt: skip
     with transaction.atomic():
         row = DataAccess.objects.create(
             person=person, by=actor.user, by_label=(by or actor.ref.label)[:150], what=what[:100], purpose=text

@@ -30,7 +30,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         folder, key = options["folder"], options["sign_key"]
         if not folder.is_dir():
-            raise CommandError(f"{folder} is no folder. Make it, or name another.")
+            raise CommandError(f"{folder} is no folder. Make it (mkdir), or name another.")
         if options["only_sign"] and key is None:
             raise CommandError("--only-sign needs --sign-key FILE.")
         try:
