@@ -61,6 +61,8 @@ def _dead_letter(cast: Cast) -> str:
 
 
 def _check_in(cast: Cast) -> str:
+    if begun := SessionCheckIn.objects.filter(agent=cast.agent).first():
+        return begun.public_id
     login = factories.make_cluster_user(cast.cluster, cast.colleague)
     told = {"cluster_user": login, "host": "login01", "started": clock.now()}
     session = AgentSession.objects.create(cluster=cast.cluster, harness="claude-code", agent=cast.agent, **told)
