@@ -9,9 +9,9 @@ from policies import services as policy_services
 from portal.core import clock
 from portal.demo import cast
 from portal.demo.history import Act, Stage, agent_named, person
-from principals import permissions
+from principals import events, permissions
 from principals import services as principal_services
-from principals.models import AgentSession, AgentToken, Hold, SessionCheckIn, User
+from principals.models import Agent, AgentSession, AgentToken, Hold, SessionCheckIn, User
 from principals.services.checkins import Beginning
 
 _GRACE_DAYS: Final = 14
@@ -33,8 +33,8 @@ def acts(stage: Stage) -> Iterator[Act]:
 
 
 def use_sessions(stage: Stage) -> None:
-    """Take a claim back, so that there is a session to claim; let an agent check one in on a host that is watched."""
-    _unclaim()
+    """Leave a session to be claimed; let an agent check one in on a host that is watched."""
+    _leave_to_nobody()
     token = AgentToken.objects.select_related("agent__owner", "agent__lab").get(agent__name=_CHECKS_IN)
     principal_services.check_in(
         actor=permissions.actor_for_agent(token),
@@ -45,11 +45,11 @@ def use_sessions(stage: Stage) -> None:
     )  # fmt: skip
 
 
-def _unclaim() -> None:
-    actor, agent = person("u0398"), agent_named(_CHECKS_IN)
-    session = AgentSession.objects.filter(agent=agent).exclude(ended=None).order_by("started")[0]
-    claim = principal_services.claim_session(actor=actor, session=session, agent=agent)
-    principal_services.undo_claim(actor=actor, claim=claim)
+def _leave_to_nobody() -> None:
+    """Tie a late session to no agent, as a collector leaves one that it saw before the agent was registered."""
+    session = AgentSession.objects.filter(agent=agent_named(_CHECKS_IN)).exclude(ended=None).order_by("-ended")[0]
+    AgentSession.objects.filter(pk=session.pk).update(agent=None)
+    events.sessions_adopted.send(Agent, session_ids=[session.pk])
 
 
 def beat() -> None:
