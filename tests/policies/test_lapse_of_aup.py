@@ -165,6 +165,6 @@ def test_an_agent_that_passed_on_waits_for_the_yes_of_its_new_owner(cast: Cast) 
 
     policy_services.accept_aup_for_mine(actor=factories.actor_of(cast.manager), version=version.version)
     assert cast.agent not in policy_selectors.agents_without(version)
-    assert AupAcceptance.objects.get(agent=cast.agent).user == cast.manager
+    assert AupAcceptance.objects.get(agent=cast.agent, owner=cast.manager).user == cast.manager
     said = AuditEvent.objects.filter(verb="aup.accept", object_kind="agent", object_id=str(cast.agent.pk))
     assert said.count() == 2

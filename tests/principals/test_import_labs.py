@@ -91,10 +91,9 @@ def test_an_account_that_slurm_told_of_first_comes_to_its_lab(db: None, tmp_path
         (",ines,pi", "No lab is named."),
         ("vega,,pi", "Nobody is named."),
         ("vega,in es,pi", "That is no login name."),
-        ("vega,ines,king", "No such role: king."),
+        ("vega,ines,king", "No such role: king. Roles are pi, manager and member."),
         ("vega,ines,\x1b[2Jking", "It holds characters that cannot be shown."),
         ("ve\0ga,ines,pi", "It holds characters that cannot be shown."),
-        ("vega,ines,king", "No such role: king. Roles are pi, manager and member."),
     ],
     ids=["lab", "nobody", "login", "role", "escape", "nul"],
 )
