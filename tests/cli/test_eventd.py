@@ -49,10 +49,13 @@ def spool(tmp_path: Path) -> HookSpool:
 
 
 def write(tmp_path: Path, job: int, *, data: bytes | None = None, at_s: float | None = None) -> Path:
-    path = tmp_path / "spool/new" / f"jobcomp-{job}-1"
-    path.write_bytes(data if data is not None else b"HOOK=jobcomp\0JOBID=%d\0DONE=1\0" % job)
+    """Write an event as a hook does: whole, then in its place, where a run may find it at once."""
+    name = f"jobcomp-{job}-1"
+    half, path = tmp_path / "spool/half" / name, tmp_path / "spool/new" / name
+    half.write_bytes(data if data is not None else b"HOOK=jobcomp\0JOBID=%d\0DONE=1\0" % job)
     at_s = time.time() - 100 + job if at_s is None else at_s
-    os.utime(path, (at_s, at_s))
+    os.utime(half, (at_s, at_s))
+    half.rename(path)
     return path
 
 
