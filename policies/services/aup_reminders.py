@@ -10,8 +10,8 @@ from policies import selectors
 from policies.selectors import Due, Stage
 from portal.core import clock
 from principals.models import Agent
-from principals.services.notices import notify
-from principals.services.telling import local_time
+from principals.services.notices.telling import local_time
+from principals.services.notices.writing import notify
 
 _NAMED: Final = 5
 _TITLES: Final = {

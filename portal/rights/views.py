@@ -19,7 +19,7 @@ from portal.rights.inventory import BY_SLUG
 from principals import permissions, selectors
 from principals import services as principal_services
 from principals.models import AgentSession, Appeal, DataAccess, Hold
-from principals.services.telling import subjects_in_words
+from principals.services.notices.telling import subjects_in_words
 from principals.web import PageRequest, open_to_held, page
 
 SHOWN: Final = 20

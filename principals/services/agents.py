@@ -17,8 +17,8 @@ from principals.engine.harnesses import harness_remedy, known_harnesses
 from principals.engine.hours import Hours
 from principals.models import Agent, AgentApproval, AgentToken, Hold, Lab, LabMembership, User
 from principals.services.holds import lift_holds, place_hold
-from principals.services.sessions import adopt_sessions
-from principals.services.telling import tell_of_waiting
+from principals.services.notices.telling import tell_of_waiting
+from principals.services.sessions.recording import adopt_sessions
 
 LONGEST_REGISTRATION = timedelta(days=366)
 RENEWED_FOR = timedelta(days=180)

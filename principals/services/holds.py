@@ -12,7 +12,7 @@ from portal.core.errors import Conflict
 from principals import events, permissions, selectors
 from principals.actors import Actor
 from principals.models import Agent, Hold, Lab, ServiceAccount, User
-from principals.services.telling import tell_of_hold
+from principals.services.notices.telling import tell_of_hold
 
 TOPICS_AN_EVENT = 200
 _SUBJECTS: dict[str, type[Model]] = {

@@ -12,8 +12,8 @@ from principals import permissions, selectors
 from principals.actors import Actor
 from principals.models import Agent, AgentSession, Appeal, DataAccess, Hold, User
 from principals.services import agents, holds
-from principals.services.notices import notify, plain_text
-from principals.services.telling import local_time
+from principals.services.notices.telling import local_time
+from principals.services.notices.writing import notify, plain_text
 
 MOST_WAITING = 20  # appeals of a person: each is told to the whole office
 ANSWERS_AT = "/appeals/"

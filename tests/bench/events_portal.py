@@ -70,7 +70,7 @@ def make_lab(cluster: Any, name: str, people: int, agents: int, file: Any) -> No
     from portal.core import clock
     from principals.engine import tokens
     from principals.models import Agent, AgentToken, ClusterUser, Lab, LabMembership, SlurmAccount, User
-    from principals.services.tokens import peppers
+    from principals.services.tokens.issuing import peppers
 
     lab = Lab.objects.create(name=name, title=name)
     SlurmAccount.objects.create(cluster=cluster, name=f"{name}_acct", lab=lab)

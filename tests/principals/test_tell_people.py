@@ -9,8 +9,8 @@ from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
 from principals.models import AgentToken, Hold, Notice
 from principals.services import kill_switches as switches
-from principals.services import telling
 from principals.services.agents import Registration
+from principals.services.notices import telling
 from tests import factories
 from tests.conftest import Cast
 

@@ -15,7 +15,7 @@ from principals import selectors
 from principals.engine.harnesses import harness_name
 from principals.models import Agent, AgentHandover, AgentToken, Hold, Lab, LabMembership, NoticePreference, User
 from principals.permissions import MANAGING_ROLES
-from principals.services.notices import notify
+from principals.services.notices.writing import notify
 
 TOKEN_WITHIN: Final = timedelta(days=7)  # of its end
 _PEOPLE: Final[dict[str, str]] = {Hold.Subject.USER: Hold.Subject.USER, Hold.Subject.OWNER: Hold.Subject.USER}
