@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 
 from portal.core.errors import Invalid
 from portal.management.site_answers import Answers, environment_of
+from tests.support import demo
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PASSWORD = "correct horse battery"
@@ -40,6 +41,7 @@ def answers(**given: str) -> Answers:
 def test_answers_become_a_portal(tmp_path):
     file, secret = tmp_path / "site.env", tmp_path / "secret"
     secret.write_text("s3cret\n")
+    demo.empty_folder(tmp_path / "data")  # to migrate an empty one takes long, and `run` is tested to
     asked = _manage(
         "setup", "--file", str(file),
         # address, facility, data, database, sign-in, issuer, client, secret file, claim,
