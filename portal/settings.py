@@ -43,7 +43,8 @@ TOKEN_PEPPERS: dict[int, str] = {
 
 # --- site ------------------------------------------------------------------------------------------------
 FACILITY_NAME: str = env.str("GATEHOUSE_FACILITY", default="Northgate Research Computing")
-BASE_URL: str = env.str("GATEHOUSE_URL", default="http://127.0.0.1:8000").rstrip("/")  # paths follow it
+_here = f"http://127.0.0.1:{env.str('PORT', default='') or 8000}"  # where `make run` listens
+BASE_URL: str = env.str("GATEHOUSE_URL", default=_here).rstrip("/")  # paths follow it
 ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS: bool = env.bool("GATEHOUSE_HTTPS", default=BASE_URL.startswith("https://"))
