@@ -255,7 +255,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "prune-ingest": {"task": "telemetry.tasks.prune_ingest", "schedule": crontab(hour="3", minute="29")},
     "prune-lookups": {"task": "memory.tasks.prune_lookups", "schedule": crontab(hour="3", minute="41")},
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
-    "remind-of-aup": {"task": "policies.tasks.remind_of_aup", "schedule": crontab(minute="37")},
+    "remind-of-aup": {"task": "policies.tasks.remind_of_aup", "schedule": crontab(minute="*/10")},
     "hold-lapsed-aup": {"task": "policies.tasks.hold_lapsed_aup", "schedule": 300.0},
     "remind-of-renewals": {"task": "principals.tasks.remind_of_renewals", "schedule": crontab(minute="7")},
     "end-silent-check-ins": {"task": "principals.tasks.end_silent_check_ins", "schedule": 60.0},

@@ -30,7 +30,7 @@ def remind_of_aup() -> int:
     for one in due:
         with transaction.atomic():
             told += notify(
-                people=[one.user_id], kind="aup_due", key=one.key, url=reverse("aup"), title=_title(one, names),
+                people=[one.user_id], kind="hold_placed" if one.stage is Stage.HELD else "aup_due", key=one.key, url=reverse("aup"), title=_title(one, names),
                 text=f"It is for {', '.join(names[pk] for pk in one.agent_ids if pk in names)}.\n"
                 "One click on the page accepts it for all of them; their jobs in Slurm go on either way.",
             )  # fmt: skip
