@@ -81,6 +81,11 @@ class Hold(models.Model):
         return self.Standing.values.index(self.placed_as) if self.placed_as else 0
 
     @property
+    def is_in_force(self) -> bool:
+        """Whether it is neither lifted nor lapsed."""
+        return self.lifted_at is None and (self.until is None or self.until > clock.now())
+
+    @property
     def place(self) -> Place:
         """What it is on."""
         return Place(self.subject_kind, self.subject_id, self.subject_name)
