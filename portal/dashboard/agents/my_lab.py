@@ -26,6 +26,7 @@ from portal.dashboard.agents.actions import find_agent, show_no_more, show_token
 from portal.dashboard.agents.claims import own_strangers, prefilled, to_register
 from portal.dashboard.agents.forms import DEFAULT_LIFE, RegisterForm
 from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
+from portal.dashboard.agents.own_stops import stop_panel
 from portal.dashboard.agents.preview import preview_of
 from portal.dashboard.components.words import facility_zone
 from portal.dashboard.formats import date_range, day, money
@@ -163,6 +164,7 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "hour_fields": [form["days"], form["start"], form["end"]],
         "zone": settings.FACILITY_TIME_ZONE,
         "may_set_rule": permissions.can(actor, "lab.set_rule", lab),
+        "stopping": stop_panel(actor, lab),
         "rule_holds": selectors.rule_holds(lab),
         "aup": policy_services.current_aup(),
         "next_steps": [*(AS_HEAD if manages else AS_MEMBER), *NEXT_STEPS],
