@@ -7,7 +7,7 @@ class PrincipalsConfig(AppConfig):
     def ready(self) -> None:
         from portal.core.health import register_metrics
         from principals import topics
-        from principals.services.postman import metrics
+        from principals.services.notices.postman import metrics
 
         topics.register()
         register_metrics(metrics)
