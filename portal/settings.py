@@ -230,6 +230,7 @@ CELERY_TASK_TIME_LIMIT = 3600
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "sweep-ingest-batches": {"task": "telemetry.tasks.sweep_ingest_batches", "schedule": 10.0},
+    "tell-owed-arrays": {"task": "telemetry.tasks.tell_owed_arrays", "schedule": 2.0},
     "sweep-attributions": {"task": "telemetry.tasks.sweep_attributions", "schedule": 10.0},
     "match-gpu-utilisation": {"task": "telemetry.tasks.match_gpu_utilisation", "schedule": 60.0},
     "refresh-rollups": {"task": "telemetry.tasks.refresh_rollups", "schedule": 10.0},

@@ -23,6 +23,7 @@ NOT_KEYED: Final[dict[str, str]] = {
     "telemetry.SshDay": "numbers of connections of a node, without whose",
     "telemetry.BaselineStudy": "a study: its name, approval and days; whom it observes stands in sessions",
     "telemetry.CollectorReport": "how a collector did on a node",
+    "telemetry.ArrayTold": "how many tasks of an array are in which state, by its number, for 7 days",
     "telemetry.HookReport": "states of jobs by number, for 7 days",
     "telemetry.IngestPayload": "a posted file while it is read, 7 days where that failed: not opened for one person",
     "telemetry.QuarantinedRow": "records that could not be read, redacted, for 30 days: whose they are is not known",

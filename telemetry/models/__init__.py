@@ -8,6 +8,7 @@ from telemetry.models.activity import (
     ExperimentLoop,
     PollingLoop,
 )
+from telemetry.models.array_news import ArrayTold
 from telemetry.models.collectors import BaselineStudy, CollectorReport, SshDay
 from telemetry.models.gateways import Gateway, GatewayDay, GatewayMinute
 from telemetry.models.gpu import JobGpu, JobGpuUse
@@ -43,6 +44,7 @@ __all__ = [
     "ActivityMinute",
     "ActivitySubmission",
     "Actor",
+    "ArrayTold",
     "BaselineStudy",
     "CollectorReport",
     "DataGeneration",

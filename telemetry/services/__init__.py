@@ -43,6 +43,7 @@ from telemetry.services.ingest import (
     retry_batch,
     run_batch,
     sweep,
+    tell_owed,
     withdraw_cluster,
 )
 from telemetry.services.job_indexes import build_missing
@@ -117,5 +118,6 @@ __all__ = [
     "start_study",
     "sweep",
     "sweep_attributions",
+    "tell_owed",
     "withdraw_cluster",
 ]

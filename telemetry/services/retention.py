@@ -12,6 +12,7 @@ from telemetry.models import (
     ActivityDay,
     ActivityMinute,
     ActivitySubmission,
+    ArrayTold,
     CollectorReport,
     ExperimentLoop,
     GatewayDay,
@@ -66,6 +67,7 @@ def prune() -> dict[str, int]:
         "gpu_readings": _delete(JobGpu.objects.filter(job__isnull=True, received__lt=now - GPU_WAITS)),
         "gaps": _delete(IngestGap.objects.filter(until__lt=now - GAPS_KEPT)),
         "hook_reports": _delete(HookReport.objects.filter(received__lt=now - HOOKS_KEPT), _MANY),
+        "arrays_told": _delete(ArrayTold.objects.filter(is_owed=False, told__lt=now - HOOKS_KEPT), _MANY),
         "job_outputs": _delete(JobOutput.objects.filter(left__lt=now - OUTPUTS_KEPT), _MANY),
         "queue_sheets": _delete(
             QueueSheet.objects.exclude(

@@ -6,11 +6,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from portal.core import topics
+from portal.core import clock, topics
 from portal.core.models import LiveEvent
 from principals import permissions
 from principals.engine import tokens
 from principals.models import AgentToken, Cluster, ClusterUser
+from telemetry.models import ArrayTold
+from telemetry.models.array_news import APART
 from tests import factories
 from tests.conftest import Cast
 from tests.telemetry.logs import ingest, iso, live_row, text
@@ -33,9 +35,14 @@ def waiting(tasks: str) -> str:
     return live_row(100, "PENDING", JobID=f"100_[{tasks}]", Submit=SUBMIT, **MINE)
 
 
+def let_a_second_pass() -> None:
+    ArrayTold.objects.update(told=clock.now() - APART)
+
+
 def told(cluster: Cluster, *rows: str) -> list[tuple[str, list[str], dict[str, Any]]]:
     """What some rows, stored together, bring: names, topics without the cluster's and the lab's, payloads."""
     before = LiveEvent.objects.count()
+    let_a_second_pass()
     ingest(cluster, text(*rows))
     user = ClusterUser.objects.get(login="colleague").pk
     wide = {f"user-jobs:{user}": "mine"}

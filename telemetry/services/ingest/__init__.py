@@ -1,5 +1,6 @@
 """How job records come in: one path for the command, the API, readers and the simulator."""
 
+from telemetry.services.ingest.arrays import tell_owed
 from telemetry.services.ingest.files import ingest_file
 from telemetry.services.ingest.hooks import HookEvent, HookOutcome, record_hook_events
 from telemetry.services.ingest.mistyped import feed_cluster, require_cluster, withdraw_cluster, withdraw_mistyped
@@ -25,6 +26,7 @@ __all__ = [
     "retry_batch",
     "run_batch",
     "sweep",
+    "tell_owed",
     "withdraw_cluster",
     "withdraw_mistyped",
 ]

@@ -10,7 +10,7 @@ from portal.core import clock
 from portal.core.live import News
 from principals.models import Cluster, Lab
 from telemetry.engine.job_hints import Outputs, find_outputs, hint_for, waits_for
-from telemetry.engine.slurm.records import JobRecord, is_label
+from telemetry.engine.slurm.records import JobRecord
 from telemetry.engine.transitions import (
     NEWS_AGE_S,
     Transition,
@@ -22,7 +22,7 @@ from telemetry.engine.transitions import (
 )
 from telemetry.events import JobNews
 from telemetry.models import JobOutput
-from telemetry.services.ingest.arrays import Arrays
+from telemetry.services.ingest.arrays import Arrays, Whose
 from telemetry.services.ingest.rows import start_of
 
 MOST_NODES = 500  # letters of a list of nodes
@@ -42,10 +42,11 @@ class JobChange:
     campaign: str
     source: str
 
-    def wide_topics(self, cluster: Cluster) -> list[str]:
-        """Return the topics of more than this job: its person's, lab's and cluster's, and its campaign's."""
-        named = [f"campaign:{self.user_id}:{self.campaign}"] if is_label(self.campaign) else []
-        return [f"user-jobs:{self.user_id}", f"lab-jobs:{self.lab_id}", f"all-jobs:{cluster.name}", *named]
+    @property
+    def whose(self) -> Whose:
+        """Whose job it is."""
+        submit = datetime.fromtimestamp(self.record.submit_s, UTC)
+        return Whose(self.user_id, self.record.user, self.lab_id, self.campaign, submit)
 
 
 def find_transition(record: JobRecord, old_state: str | None, *, now_s: int) -> Transition | None:
@@ -63,7 +64,7 @@ def find_transition(record: JobRecord, old_state: str | None, *, now_s: int) -> 
 
 def tell(cluster: Cluster, changes: Iterable[JobChange]) -> list[News]:
     """Return the live events of some changes that were written: a query for their labs' names, one for what
-    the queue said of their output, two for arrays."""
+    the queue said of their output, four for arrays. In the transaction that wrote them."""
     changes = list(changes)
     labs = dict(Lab.objects.filter(pk__in={change.lab_id for change in changes}).values_list("pk", "name"))
     arrays, outputs = (
@@ -89,7 +90,7 @@ def _outputs_of(record: JobRecord, seen: Mapping[int, tuple[str, str]]) -> Outpu
 
 def _news(cluster: Cluster, change: JobChange, lab: str, outputs: Outputs, *, alone: bool) -> News:
     own = f"job:{cluster.name}:{change.record.raw_job_id}"
-    topics = (own,) if alone else (own, *change.wide_topics(cluster))
+    topics = (own,) if alone else (own, *change.whose.wide_topics(cluster))
     at = datetime.fromtimestamp(change.transition.at_s, UTC)
     return News(name=change.transition.event, topics=topics, payload={**_payload(cluster, change, lab, outputs)}, at=at)
 

@@ -14,7 +14,7 @@ from principals.models import Cluster
 from telemetry.engine.slurm.errors import FormatError
 from telemetry.engine.slurm.source import SlurmSource
 from telemetry.models import InventoryReading
-from telemetry.services import rollups
+from telemetry.services import ingest, rollups
 from telemetry.services.reader.asking import TIMEOUT_S, describe, describe_with_remedy
 from telemetry.services.reader.naming import WrongCluster
 from telemetry.services.reader.reader import Reader, ReaderStopped
@@ -131,6 +131,7 @@ def _read(reader: Reader, pace: Pace, stop: threading.Event, say: Callable[[str]
                 before_s = reader.asked_s
                 reader.look()
                 reader.answer_hooks()
+                ingest.tell_owed(reader.cluster)
                 look_s = reader.asked_s - before_s
                 if began - swept >= pace.sweep_s:
                     reader.sweep()
@@ -173,6 +174,7 @@ def _pause(reader: Reader, pause_s: float, stop: threading.Event, *, asks: bool)
         began_s = time.monotonic()
         try:
             asked = reader.answer_hooks(tries=HASTY_TRIES)
+            ingest.tell_owed(reader.cluster)
         except (DomainError, FormatError):
             stop.wait(max(0.0, until_s - time.monotonic()))
             return
