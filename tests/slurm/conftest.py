@@ -53,7 +53,8 @@ def fates(facility: Slurm) -> Fates:
         "completed": submit("-n2", "--mem=100", script="sleep 1", user=USERS[1]),
         "failed": submit(script="exit 3"),
         "odd": submit(f"--job-name={ODD_NAME}", f"--comment={ODD_COMMENT}", script="true"),
-        "forged": submit(f"--comment={FORGED_COMMENT}", script="true"),
+        # Not of the user whose `sacct` is compared: a record that is set aside leaves its user's spans to Slurm.
+        "forged": submit(f"--comment={FORGED_COMMENT}", script="true", user=USERS[1]),
         "array": submit("--array=1-3", script="true"),
         "out_of_memory": submit("--mem=20", script="python3 -c 'bytearray(200_000_000)'"),
     }

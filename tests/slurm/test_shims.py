@@ -14,7 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from principals.actors import SYSTEM_ACTOR
 from telemetry.engine.slurm.printing.times import read_duration
-from telemetry.models import InventoryReading, Job, QuarantinedRow, QueueSheet
+from telemetry.models import InventoryReading, Job, QueueSheet
 from telemetry.services import Commands, Reader
 from telemetry.services.shims import CALLS
 from tests import factories
@@ -164,8 +164,6 @@ def node(
     reader.take_inventory(InventoryReading.Kind.PARTITIONS)
     reader.sweep()  # finds what ended before anybody looked
     facility.wait_until(lambda: _is_known(reader, jobs), "the portal to know the jobs")
-    # A record with a forged comment, of the tests before these: while one lies there, spans are Slurm's own to answer.
-    QuarantinedRow.objects.filter(reason="ambiguous_split").delete()
     return Node(facility, reader, live_server.url, token, tmp_path)
 
 
