@@ -69,6 +69,11 @@ class Hold(models.Model):
         return f"{self.code} on {self.subject_kind} {self.subject_name or self.subject_id}"
 
     @property
+    def is_in_force(self) -> bool:
+        """Whether it is neither lifted nor lapsed."""
+        return self.lifted_at is None and (self.until is None or self.until > clock.now())
+
+    @property
     def place(self) -> Place:
         """What it is on."""
         return Place(self.subject_kind, self.subject_id, self.subject_name)

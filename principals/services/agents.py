@@ -16,7 +16,7 @@ from principals.engine.harnesses import harness_remedy, known_harnesses
 from principals.engine.hours import Hours
 from principals.models import Agent, AgentApproval, AgentToken, Hold, Lab, LabMembership, User
 from principals.services.holds import lift_holds, place_hold
-from principals.services.notices.telling import tell_of_waiting
+from principals.services.notices.telling import tell_of_approval, tell_of_waiting
 from principals.services.sessions.recording import adopt_sessions
 
 LONGEST_REGISTRATION = timedelta(days=366)
@@ -197,8 +197,12 @@ def approve_agent(*, actor: Actor, agent: Agent) -> Agent:
             )
             if new:
                 _record(actor, agent, "agent.approve", after={"approval": kind})
-        if not selectors.approvals_missing(agent):
+        if selectors.approvals_missing(agent):
+            tell_of_waiting(agent)
+        else:
             _move(actor, agent, new=Agent.Status.ACTIVE, verb="agent.activate", reason="every approval is given")
+            if agent.owner_id != permissions.person_of(actor).pk:
+                tell_of_approval(agent)
     return agent
 
 

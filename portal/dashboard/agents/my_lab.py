@@ -39,10 +39,18 @@ from telemetry.figures import Readings
 
 PRICES = "{} a core-hour, {} a GPU-hour"
 NEXT_STEPS = [
-    {"title": "You register it", "note": "As PI or lab manager that is also the approval.", "at": "current"},
-    {"title": "Staff approve", "note": "Only where its risk asks for it; usually the same day.", "at": ""},
+    {"title": "Staff approve", "note": "Only where its risk asks for it.", "at": ""},
     {"title": "You get a token", "note": "Shown once, with two lines to run on the login node.", "at": ""},
     {"title": "It checks in", "note": "When a session of it is declared; jobs in it carry its name.", "at": ""},
+]
+AS_HEAD = [{"title": "You register it", "note": "As PI or lab manager that is also the approval.", "at": "current"}]
+AS_MEMBER = [
+    {"title": "You register it", "note": "Your PI and the lab’s managers are told.", "at": "current"},
+    {
+        "title": "Your lab approves",
+        "note": "Its PI or a manager, or at once the lab’s own rule.",
+        "at": "",
+    },
 ]
 RULE_ON = "Agents of low risk that members register are active at once from now on."
 RULE_OFF = "Every agent of a member waits for a PI or manager again."
@@ -157,7 +165,7 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "may_set_rule": permissions.can(actor, "lab.set_rule", lab),
         "rule_holds": selectors.rule_holds(lab),
         "aup": policy_services.current_aup(),
-        "next_steps": NEXT_STEPS,
+        "next_steps": [*(AS_HEAD if manages else AS_MEMBER), *NEXT_STEPS],
         "price_note": PRICES.format(money(settings.PRICE_CORE_HOUR, 3), money(settings.PRICE_GPU_HOUR, 2)),
         "preview": preview_of(form, lab),
         **(_costs(found) if found else {}),
