@@ -8,6 +8,7 @@ from typing import Annotated
 from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from ninja import Query, Router
 
 from policies import selectors
@@ -28,6 +29,7 @@ from policies.schemas import (
 )
 from policies.services import TrialOutcome
 from portal.core import clock
+from portal.core.conditional import answer_once
 from portal.core.errors import Invalid, NotFound, TooMany
 from portal.core.idempotency import idempotent
 from portal.core.paging import cut_page
@@ -43,7 +45,8 @@ After = Annotated[str | None, Query(pattern=CURSOR)]
 RowAfter = Annotated[int | None, Query(ge=1, le=LARGEST_ID)]
 _MARKDOWN = {
     "responses": {
-        200: {"description": "Markdown.", "content": {"text/markdown": {"schema": {"type": "string"}}}}
+        200: {"description": "Markdown.", "content": {"text/markdown": {"schema": {"type": "string"}}}},
+        304: {"description": "The caller has it already, by the ETag in `If-None-Match`."},
     }
 }  # fmt: skip
 _REASONED = {422: TrialProblem, 429: TrialProblem}
@@ -136,7 +139,7 @@ def cancel_trial(request: HttpRequest, trial_id: str) -> tuple[int, TrialOut]:
     "/site/agents.md", auth=requires("me:read"), response=dict.fromkeys(EVERY_OPERATION, Problem),
     openapi_extra=_MARKDOWN, summary="The site's rules, as agents read them",
 )  # fmt: skip
-def read_site_rules(request: HttpRequest) -> HttpResponse:
+def read_site_rules(request: HttpRequest) -> HttpResponseBase:
     """Give the block that stands in an `AGENTS.md`: the policy in force, as far as it binds this agent."""
     actor = actor_of(request)
     policy = policy_services.aup_in_force().policy
@@ -146,7 +149,8 @@ def read_site_rules(request: HttpRequest) -> HttpResponse:
         )
         policy = replace(policy, clauses=bound)
     text = agents_md.agents_md(policy, url=settings.BASE_URL)
-    return HttpResponse(text, content_type="text/markdown; charset=utf-8")
+    answer = HttpResponse(text, content_type="text/markdown; charset=utf-8")
+    return answer_once(request, answer, cache="private, no-cache")  # kept, and asked for anew each time
 
 
 def _visible(actor: Actor) -> QuerySet[TrialGrant]:

@@ -109,7 +109,7 @@ class DraftForm(forms.Form):
     """A draft of the policy: its head and its Markdown in fields, its clauses as TOML."""
 
     version = forms.CharField(max_length=VERSION_LENGTH, help_text="A name of its own, such as 2027-01.")
-    title = forms.CharField(max_length=120)
+    title = forms.CharField(max_length=120, help_text="It heads the page of the policy.")
     effective = forms.DateField(
         label="In force from", widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         help_text="The beginning of that day, UTC.",

@@ -15,7 +15,14 @@ from policies.engine.agents_md import SKILL, agents_md, skill_md
 from policies.engine.aup import Aup, aup_digest
 from policies.engine.clauses import Clause, Fault
 from policies.engine.ed25519 import is_signed
-from policies.engine.harness_settings import claude_code_settings, settings_fault
+from policies.engine.harness_settings import (
+    claude_code_settings,
+    codex_fault,
+    codex_requirements,
+    gemini_fault,
+    gemini_settings,
+    settings_fault,
+)
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -23,7 +30,12 @@ SIGNATURE: Final = "manifest.sig"
 POLICY: Final = "agent-policy.json"
 SETTINGS: Final = "claude-code/managed-settings.json"
 LARGEST: Final = 256 * 1024
-FILES: Final = ("AGENTS.md", f"skills/{SKILL}/SKILL.md", "claude-code/CLAUDE.md", SETTINGS, POLICY)
+CODEX: Final = "codex/requirements.toml"
+GEMINI: Final = "gemini-cli/settings.json"
+FILES: Final = ("AGENTS.md", f"skills/{SKILL}/SKILL.md", "claude-code/CLAUDE.md", SETTINGS, CODEX, GEMINI, POLICY)
+_FAULTS: Final[Mapping[str, Callable[[str], str]]] = {
+    SETTINGS: settings_fault, CODEX: codex_fault, GEMINI: gemini_fault,
+}  # fmt: skip
 _TO_EXPORT: Final = "Export and sign the policy anew, and deliver all of it."
 
 
@@ -88,7 +100,8 @@ def _clause(clause: Clause, *, public: bool) -> dict[str, Any]:
 def make_files(aup: Aup, *, url: str) -> dict[str, bytes]:
     """Return the files of a policy by path; the same policy gives the same bytes."""
     told = agents_md(aup, url=url)
-    texts = (told, skill_md(aup, url=url), told, claude_code_settings(aup), _json(policy_document(aup, url=url)))
+    settings = (claude_code_settings(aup), codex_requirements(aup), gemini_settings(aup))
+    texts = (told, skill_md(aup, url=url), told, *settings, _json(policy_document(aup, url=url)))
     return {name: text.encode() for name, text in zip(FILES, texts, strict=True)}
 
 
@@ -159,7 +172,7 @@ def _file(name: str, content: bytes, digest: object) -> bytes:
         text = content.decode()
     except UnicodeDecodeError:
         raise BundleError("file_form", f"{name} is no text.") from None
-    fault = settings_fault(text) if name == SETTINGS else ""
+    fault = _FAULTS[name](text) if name in _FAULTS else ""
     if fault:
         raise BundleError("file_form", f"{name}: {fault}.")
     return content

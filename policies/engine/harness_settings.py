@@ -1,6 +1,9 @@
 """Settings that harnesses read system-wide, made of clauses: what to deny and what to ask about, never a program.
 
 Claude Code reads `managed-settings.json` and `CLAUDE.md` in /etc/claude-code (code.claude.com/docs/en/settings).
+The others are documented, not tried. Codex reads /etc/codex/requirements.toml
+(developers.openai.com/codex/enterprise/managed-configuration), Gemini CLI /etc/gemini-cli/settings.json
+(geminicli.com/docs/cli/enterprise). Each gets what its documentation has for a clause, and no more.
 """
 
 import json
@@ -19,6 +22,13 @@ VERBS: Final = {
     "install": ("Bash(pip install:*)", "Bash(conda install:*)", "Bash(npm install:*)"),
 }
 _LISTS: Final = ("deny", "ask")
+_NOTHING_TOML: Final = "# No clause of the policy asks for more.\n"
+_ASKS_TOML: Final = """\
+allowed_approval_policies = ["untrusted", "on-request"]
+allowed_sandbox_modes = ["read-only", "workspace-write"]
+"""
+_NOTHING_JSON: Final = "{}\n"
+_ASKS_JSON: Final = '{\n  "security": {\n    "disableYoloMode": true\n  }\n}\n'
 
 
 def claude_code_settings(aup: Aup) -> str:
@@ -28,6 +38,26 @@ def claude_code_settings(aup: Aup) -> str:
     if _binds(aup, "autonomy.no_bypass_mode"):
         found["disableBypassPermissionsMode"] = "disable"
     return json.dumps({"permissions": found}, indent=2, sort_keys=True) + "\n"
+
+
+def codex_requirements(aup: Aup) -> str:
+    """Return `requirements.toml`: no bypass of questions and of the sandbox, where a clause forbids it."""
+    return _ASKS_TOML if _binds(aup, "autonomy.no_bypass_mode") else _NOTHING_TOML
+
+
+def gemini_settings(aup: Aup) -> str:
+    """Return Gemini CLI's `settings.json`: no YOLO mode, where a clause forbids it."""
+    return _ASKS_JSON if _binds(aup, "autonomy.no_bypass_mode") else _NOTHING_JSON
+
+
+def codex_fault(text: str) -> str:
+    """Say why requirements are not one of the two texts above; "" where they are."""
+    return "" if text in (_ASKS_TOML, _NOTHING_TOML) else "it holds other requirements than a policy makes"
+
+
+def gemini_fault(text: str) -> str:
+    """Say why Gemini CLI's settings are not one of the two texts above; "" where they are."""
+    return "" if text in (_ASKS_JSON, _NOTHING_JSON) else "it holds other settings than a policy makes"
 
 
 def settings_fault(text: str) -> str:

@@ -1,5 +1,6 @@
 """The acceptable-use policy, version by version, what is being written of the next, and who accepted what."""
 
+import hashlib
 from datetime import datetime
 from typing import Self
 
@@ -75,6 +76,11 @@ class AupDraft(models.Model):
         return reverse("aup-draft", kwargs={"pk": self.pk})
 
     @property
+    def revision(self) -> str:
+        """A name for exactly what stands in it now; who saves says on which revision they wrote."""
+        return hashlib.sha256(self.source.encode()).hexdigest()
+
+    @property
     def policy(self) -> aup_engine.Aup:
         """What it would be."""
         return aup_engine.parse_aup(self.source)
@@ -147,6 +153,8 @@ class AupPersonAcceptance(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["version", "user"], name="policies_auppersonacceptance_user")]
+        verbose_name = "AUP acceptance of a person"
+        verbose_name_plural = "AUP acceptances of people"
 
     def __str__(self) -> str:
         return f"{self.version} by {self.user}"

@@ -31,13 +31,23 @@ def start_aup_draft(*, actor: Actor, pack: str) -> AupDraft:
     return draft
 
 
-def change_aup_draft(*, actor: Actor, draft: AupDraft, source: str) -> AupDraft:
-    """Write a draft anew. Errors: `Invalid` with the fault's code and remedy; what stood there stays."""
+def change_aup_draft(*, actor: Actor, draft: AupDraft, source: str, base: str) -> AupDraft:
+    """Write a draft anew, on the revision `base` of it. What stood there stays where this is refused.
+
+    Errors: `Invalid` with the fault's code and remedy; `Conflict` where somebody else saved it meanwhile.
+    """
     permissions.require(actor, "aup.publish")
     read_policy(source)
     with transaction.atomic():
-        if not AupDraft.objects.filter(pk=draft.pk).update(source=source, changed=clock.now()):
+        found = AupDraft.objects.select_for_update().filter(pk=draft.pk).first()
+        if found is None:
             raise Conflict("This draft was published or dropped meanwhile.", code="aup_draft_gone")
+        same = AupDraft.objects.filter(pk=draft.pk, source=found.source)
+        if found.revision != base or not same.update(source=source, changed=clock.now()):
+            raise Conflict(
+                "Somebody saved this draft after you opened it; nothing of yours is saved yet.",
+                code="changed_meanwhile", remedy="Take over what you need of theirs, then save again.",
+            )  # fmt: skip
         draft.source = source
         _record(actor, "aup.change_draft", draft)
     return draft

@@ -17,6 +17,7 @@ from policies.engine.aup import Aup
 from policies.engine.markdown import to_html
 from policies.models import AupDraft, AupPersonAcceptance, AupVersion
 from portal.core import clock, exports, problems, throttle
+from portal.core.conditional import answer_once
 from portal.core.errors import TooMany
 from principals.actors import Actor
 from principals.auth import client_address
@@ -135,5 +136,4 @@ def agent_policy(request: HttpRequest) -> HttpResponseBase:
         return problems.from_error(error)
     policy, url = policy_services.aup_in_force().policy, settings.BASE_URL
     answer = JsonResponse(bundle.policy_document(policy, url=url, public=True))
-    answer["Cache-Control"] = "public, max-age=300"
-    return answer
+    return answer_once(request, answer, cache="public, max-age=300")

@@ -9,6 +9,7 @@ from policies import permissions
 from policies import services as policy_services
 from policies.engine import agents_md, aup_diff
 from policies.engine.aup import aup_digest
+from policies.engine.clause_toml import write_clauses
 from policies.forms import DraftForm, StartDraftForm
 from policies.models import AupDraft
 from policies.views.aup import shown
@@ -32,31 +33,45 @@ def draft(request: PageRequest, pk: int) -> HttpResponseBase:
     permissions.require(request.actor, "aup.publish")
     found = get_object_or_404(AupDraft, pk=pk)
     if request.method != "POST":
-        return _show(request, found, DraftForm.of(found.policy))
-    form = DraftForm(request.POST)
+        return _show(request, found, DraftForm.of(found.policy), base=found.revision)
+    form, base = DraftForm(request.POST), request.POST.get("base", "")
     if form.is_valid():
         try:
-            policy_services.change_aup_draft(actor=request.actor, draft=found, source=form.source())
+            policy_services.change_aup_draft(actor=request.actor, draft=found, source=form.source(), base=base)
             messages.success(request, "The draft is saved. Nobody is asked to accept it before you publish.")
             return redirect(f"{found.get_absolute_url()}#preview")
         except DomainError as error:
             add_refusal(form, error)
-    return _show(request, found, form, status=422)
+            if error.code == "changed_meanwhile":
+                found.refresh_from_db()
+                return _show_both(request, found, form)
+    return _show(request, found, form, base=base, status=422)
 
 
-def _show(request: PageRequest, found: AupDraft, form: DraftForm, *, status: int = 200) -> HttpResponseBase:
+def _show_both(request: PageRequest, found: AupDraft, form: DraftForm) -> HttpResponseBase:
+    """Show what was typed beside what somebody else saved; saving again means the one that was typed."""
+    theirs = found.policy
+    context = {"theirs": theirs, "theirs_clauses": write_clauses(theirs.clauses)}
+    context["against_theirs"] = aup_diff.compare(theirs, policy_services.read_policy(form.source()))
+    return _show(request, found, form, base=found.revision, status=409, **context)
+
+
+def _show(
+    request: PageRequest, found: AupDraft, form: DraftForm, *, base: str, status: int = 200, **more: object
+) -> HttpResponseBase:
     newest, policy = policy_services.current_aup(), found.policy
     url = request.build_absolute_uri("/").rstrip("/")
     context = shown(policy) | {
         "draft": found,
         "form": form,
+        "base": base,
         "newest": newest,
         "is_taken": policy.version == "draft" or policy.version == newest.version,
         "diff": aup_diff.compare(newest.policy, policy),
         "digest": aup_digest(policy),
         "tokens": agents_md.count_tokens(agents_md.agents_md(policy, url=url)),
         "most_tokens": agents_md.MOST_TOKENS,
-    }
+    } | more  # fmt: skip
     return render(request, "policies/aup_draft.html", context, status=status)
 
 

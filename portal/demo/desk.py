@@ -110,4 +110,4 @@ def _draft() -> None:
          "Run one session per person": "Run two sessions per person"},
         version=day, effective=day, grace_days=30,
     )  # fmt: skip
-    policy_services.change_aup_draft(actor=staff, draft=draft, source=source)
+    policy_services.change_aup_draft(actor=staff, draft=draft, source=source, base=draft.revision)

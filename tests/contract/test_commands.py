@@ -15,6 +15,7 @@ TESTED_BY = {
     "baseline_study": "telemetry/test_baseline_study.py",
     "add_person": "principals/test_directory_commands.py",
     "issue_service_token": "principals/test_directory_commands.py",
+    "send_test_mail": "principals/test_notify.py",
     "export_policy": "policies/test_export_policy.py",
     "plan_qos": "policies/test_plan_qos.py",
     "publish_aup": "principals/test_directory_commands.py",

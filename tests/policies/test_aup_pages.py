@@ -20,7 +20,7 @@ def _form(draft: AupDraft, **changed: str) -> dict[str, str]:
 
     initial = DraftForm.of(draft.policy).initial
     form = {name: str(initial[name]) for name in ("title", "effective", "grace_days", "text", "clauses")}
-    return form | {"version": "2027-01"} | changed
+    return form | {"version": "2027-01", "base": draft.revision} | changed
 
 
 def _digest(page: str) -> str:
@@ -59,9 +59,35 @@ def test_what_somebody_changed_meanwhile_is_not_published(cast: Cast, draft: Aup
     client = sign_in(cast.staff)
     client.post(draft.get_absolute_url(), _form(draft))
     seen = _digest(client.get(draft.get_absolute_url()).content.decode())
+    draft.refresh_from_db()
     client.post(draft.get_absolute_url(), _form(draft, grace_days="3"))
     assert client.post(f"{draft.get_absolute_url()}publish/", {"digest": seen}).status_code == 409
     assert AupVersion.objects.count() == 1
+
+
+def test_who_saves_on_an_older_revision_is_refused_and_loses_nothing(cast: Cast, draft: AupDraft) -> None:
+    client, address = sign_in(cast.staff), draft.get_absolute_url()
+    mine = _form(draft, text="Mine is *kept*.")
+    assert client.post(address, _form(draft, text="Theirs stands.")).status_code == 302
+    answer = client.post(address, mine)
+    page = answer.content.decode()
+    assert answer.status_code == 409
+    assert "Somebody saved this draft after you opened it" in page
+    assert "Mine is *kept*.</textarea>" in page and "<del>Theirs stands.</del>" in page
+    draft.refresh_from_db()
+    assert draft.policy.text == "Theirs stands."
+    assert f'name="base" value="{draft.revision}"' in page
+    assert client.post(address, mine | {"base": draft.revision}).status_code == 302
+    draft.refresh_from_db()
+    assert draft.policy.text == "Mine is *kept*."
+
+
+def test_who_opened_it_before_and_typed_a_fault_is_still_told_afterwards(cast: Cast, draft: AupDraft) -> None:
+    client, address, old = sign_in(cast.staff), draft.get_absolute_url(), draft.revision
+    client.post(address, _form(draft, text="Theirs."))
+    page = client.post(address, _form(draft, title="")).content.decode()
+    assert f'name="base" value="{old}"' in page
+    assert client.post(address, {**_form(draft), "base": ""}).status_code == 409
 
 
 def test_a_version_shows_what_changed(cast: Cast, draft: AupDraft) -> None:

@@ -55,6 +55,23 @@ def test_anybody_reads_the_policy_and_no_name_in_it(cast: Cast) -> None:
     assert Client().post(PUBLIC).status_code == 405
 
 
+def test_who_has_the_rules_already_is_not_sent_them(cast: Cast, agent_api: Api) -> None:
+    _publish("cautious")
+    answers = {"agent": agent_api.get("/site/agents.md"), "anybody": Client().get(PUBLIC)}
+    assert answers["agent"]["Cache-Control"] == "private, no-cache"
+    assert answers["anybody"]["Cache-Control"] == "public, max-age=300"
+    known = {who: answer["ETag"] for who, answer in answers.items()}
+    assert not any(each.startswith("W/") for each in known.values())
+    again = agent_api.client.get("/api/v1/site/agents.md", HTTP_IF_NONE_MATCH=known["agent"])
+    assert (again.status_code, again.content, again["ETag"]) == (304, b"", known["agent"])
+    again = Client().get(PUBLIC, HTTP_IF_NONE_MATCH=known["anybody"])
+    assert (again.status_code, again.content, again["Cache-Control"]) == (304, b"", "public, max-age=300")
+    aup = replace(read_pack("supervised"), version="2026-13", effective="2026-01-01")
+    policy_services.publish_aup(actor=SYSTEM_ACTOR, source=write_aup(aup))
+    assert agent_api.client.get("/api/v1/site/agents.md", HTTP_IF_NONE_MATCH=known["agent"]).status_code == 200
+    assert Client().get(PUBLIC, HTTP_IF_NONE_MATCH=known["anybody"]).status_code == 200
+
+
 @pytest.mark.usefixtures("standing_clock")
 def test_who_asks_for_it_too_often_is_told_to_wait(db: None, monkeypatch) -> None:
     monkeypatch.setattr(aup_views, "ASKED_A_MINUTE", 1)

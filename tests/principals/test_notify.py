@@ -4,12 +4,14 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from io import StringIO
 
 import pytest
 from django.conf import settings as real_settings
+from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
-from portal.core import clock
+from portal.core import clock, leases
 from portal.core.models import LiveEvent
 from principals import services as principal_services
 from principals.models import Notice, NoticeMail, NoticePreference, User
@@ -262,3 +264,30 @@ def test_old_ones_go(alice: User):
     tell(alice)
     with clock.at(clock.now() + notice_services.KEPT + timedelta(days=1)):
         assert notice_services.prune() == 1
+
+
+def test_old_ones_go_in_pieces_and_one_process_at_a_time(alice: User, monkeypatch):
+    monkeypatch.setattr(notice_services, "_CHUNK", 2)
+    for _ in range(5):
+        tell(alice)
+    with clock.at(clock.now() + notice_services.KEPT + timedelta(days=1)):
+        tell(alice, title="New")
+        with leases.held(notice_services.PRUNE_LEASE, seconds=60):
+            assert notice_services.prune() == 0
+        assert notice_services.prune() == 5
+    assert [row.title for row in Notice.objects.all()] == ["New"]
+
+
+def test_a_test_mail_is_sent_at_once_and_says_what_fails(post: Post, settings):
+    out = StringIO()
+    call_command("send_test_mail", "ops@site.example", stdout=out)
+    (mail,) = post.taken
+    assert (mail["To"], mail["From"]) == ("ops@site.example", "gatehouse@site.example")
+    assert str(mail["Message-ID"]) in out.getvalue()
+    post.rcpt_answer = "550 no"
+    for to, said in (("ops@site.example", "answered 550"), ("a@b.example,c@d.example", "no plain address")):
+        with pytest.raises(CommandError, match=said):
+            call_command("send_test_mail", to)
+    settings.MAIL = replace(settings.MAIL, host="")
+    with pytest.raises(CommandError, match="sends no mail"):
+        call_command("send_test_mail", "ops@site.example")

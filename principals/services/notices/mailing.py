@@ -20,7 +20,7 @@ TIMEOUT_S: Final = 20.0
 SHOWN: Final = 50  # notices of one mail; the portal has them all
 
 
-def _address_of(text: str) -> str:
+def address_of(text: str) -> str:
     """Return an address as the mail server is told it. Errors: `ValueError` where it is none, several, or not ASCII."""
     if not (text.isascii() and text.isprintable()) or any(each in text for each in " ,;<>()"):
         raise ValueError("not one plain address")
@@ -46,7 +46,7 @@ def compose(mail: NoticeMail, notices: Sequence[Notice]) -> EmailMessage:
     message = EmailMessage(policy=SMTP)
     title = shown[0].title if len(notices) == 1 else f"{len(notices)} notices"
     message["From"] = settings.MAIL.sender
-    message["To"] = _address_of(mail.person.email)
+    message["To"] = address_of(mail.person.email)
     message["Subject"] = one_line(f"[Gatehouse] {title}")
     message["Date"] = format_datetime(mail.created)
     message["Message-ID"] = f"<{mail.public_id}@{settings.MAIL.domain}>"

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.db import transaction
 
-from portal.core import clock, live
+from portal.core import clock, leases, live
 from portal.core.errors import Invalid
 from portal.core.logs import redacted
 from principals import events
@@ -19,6 +19,8 @@ from principals.models import Notice, NoticeMail, NoticePreference, User
 from principals.permissions import person_of
 
 KEPT: Final = timedelta(days=180)
+PRUNE_LEASE: Final = "prune-notices"
+PRUNE_LEASE_S: Final = 120.0
 _CHUNK: Final = 500
 
 
@@ -98,8 +100,17 @@ def choose(*, actor: Actor, choices: Mapping[str, tuple[str, bool]]) -> None:
 
 
 def prune() -> int:
-    """Delete notices past their term, and the mails that told of them; return how many notices there were."""
-    before = clock.now() - KEPT
-    deleted, _ = Notice.objects.filter(created__lt=before).delete()
-    NoticeMail.objects.filter(created__lt=before).delete()
+    """Delete notices past their term, and the mails that told of them, some at a time; return how many notices went.
+
+    One process at a time: where another prunes already, nothing is done.
+    """
+    before, deleted = clock.now() - KEPT, 0
+    with leases.held(PRUNE_LEASE, seconds=PRUNE_LEASE_S) as holder:
+        for rows in (Notice.objects.filter(created__lt=before), NoticeMail.objects.filter(created__lt=before)):
+            while holder and leases.take(PRUNE_LEASE, holder, seconds=PRUNE_LEASE_S):
+                ids = list(rows.order_by("pk").values_list("pk", flat=True)[:_CHUNK])
+                rows.filter(pk__in=ids).delete()
+                deleted += len(ids) if rows.model is Notice else 0
+                if len(ids) < _CHUNK:
+                    break
     return deleted

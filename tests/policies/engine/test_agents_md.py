@@ -1,13 +1,23 @@
 """What agents read: complete, in order of weight, and short by a stated rule."""
 
+import json
+import tomllib
 from dataclasses import replace
 
 import pytest
 
 from policies.engine.agents_md import MOST_TOKENS, agents_md, count_tokens, require_readable, skill_md
 from policies.engine.aup import default_source, parse_aup
-from policies.engine.clauses import Applies, PolicyError
-from policies.engine.harness_settings import claude_code_settings, settings_fault
+from policies.engine.clauses import Applies, PolicyError, by_type
+from policies.engine.harness_settings import (
+    BINDING,
+    claude_code_settings,
+    codex_fault,
+    codex_requirements,
+    gemini_fault,
+    gemini_settings,
+    settings_fault,
+)
 from policies.engine.packs import PACKS, read_pack
 
 URL = "https://gatehouse.example.org"
@@ -55,6 +65,19 @@ def test_whom_a_clause_binds_is_said_and_no_lab_is_named() -> None:
 @pytest.mark.parametrize("name", PACKS)
 def test_settings_of_every_pack_are_inert(name: str) -> None:
     assert settings_fault(claude_code_settings(read_pack(name))) == ""
+
+
+@pytest.mark.parametrize("name", sorted(PACKS))
+def test_codex_and_gemini_are_bound_where_the_clause_binds(name: str) -> None:
+    aup = read_pack(name)
+    codex, gemini = codex_requirements(aup), gemini_settings(aup)
+    assert (codex_fault(codex), gemini_fault(gemini)) == ("", "")
+    clause = by_type(aup.clauses).get("autonomy.no_bypass_mode")
+    binds = clause is not None and clause.modality in BINDING
+    policies = tomllib.loads(codex).get("allowed_approval_policies", ["never"])
+    assert ("never" not in policies) == binds
+    assert json.loads(gemini).get("security", {}).get("disableYoloMode", False) == binds
+    assert codex_fault(codex + 'hooks = "x"\n') and gemini_fault('{"mcpServers": {"x": {"command": "sh"}}}')
 
 
 def test_settings_come_of_clauses() -> None:
