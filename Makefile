@@ -13,7 +13,7 @@ BASE_PYTHON = $(shell for p in python3.11 python3.12 python3.13 python3; do \
 PYTEST := $(PY) -m pytest -q
 
 .PHONY: run install test test-fast test-postgres test-slurm soak lint format bench bench-facility bench-collector \
-  bench-events bench-polling bench-scheduler bench-auth demo-collector clean
+  bench-events bench-polling bench-scheduler bench-auth bench-suspension demo-collector clean
 
 run: $(STAMP)
 	@exec $(PY) manage.py run
@@ -89,6 +89,10 @@ bench-polling: $(DEV_STAMP)
 # The token check alone, and GET /api/v1/me from two server processes.
 bench-auth: $(DEV_STAMP)
 	@$(PY) -m tests.bench.auth $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PROCESSES),--processes $(PROCESSES))
+
+# From a kill switch to a thousand closed sockets and 403, on servers of its own.
+bench-suspension: $(DEV_STAMP)
+	@$(PY) -m tests.bench.suspension $(if $(SOCKETS),--sockets $(SOCKETS)) $(if $(PROCESSES),--processes $(PROCESSES))
 
 # What the reader asks a real Slurm while one socket listens, and while five thousand do. As root.
 bench-scheduler: $(DEV_STAMP)

@@ -17,7 +17,7 @@ from principals import services as principal_services
 from principals.auth import actor_of, requires
 from principals.models import Agent, ClusterUser, SessionCheckIn
 from principals.schemas import BeginningIn, CheckedInOut, OnNodeOut, SessionList, SessionOut
-from principals.services.checkins import Beginning
+from principals.services.sessions.checkins import Beginning
 from security.services.cleaning import clean_text
 from telemetry.models import Job
 

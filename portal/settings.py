@@ -43,7 +43,8 @@ TOKEN_PEPPERS: dict[int, str] = {
 
 # --- site ------------------------------------------------------------------------------------------------
 FACILITY_NAME: str = env.str("GATEHOUSE_FACILITY", default="Northgate Research Computing")
-BASE_URL: str = env.str("GATEHOUSE_URL", default="http://127.0.0.1:8000").rstrip("/")  # paths follow it
+_here = f"http://127.0.0.1:{env.str('PORT', default='') or 8000}"  # where `make run` listens
+BASE_URL: str = env.str("GATEHOUSE_URL", default=_here).rstrip("/")  # paths follow it
 ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS: bool = env.bool("GATEHOUSE_HTTPS", default=BASE_URL.startswith("https://"))
@@ -255,7 +256,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "prune-ingest": {"task": "telemetry.tasks.prune_ingest", "schedule": crontab(hour="3", minute="29")},
     "prune-lookups": {"task": "memory.tasks.prune_lookups", "schedule": crontab(hour="3", minute="41")},
     "prune-kernel": {"task": "portal.core.tasks.prune", "schedule": crontab(minute="17")},
-    "remind-of-aup": {"task": "policies.tasks.remind_of_aup", "schedule": crontab(minute="37")},
+    "remind-of-aup": {"task": "policies.tasks.remind_of_aup", "schedule": crontab(minute="*/10")},
     "hold-lapsed-aup": {"task": "policies.tasks.hold_lapsed_aup", "schedule": 300.0},
     "remind-of-renewals": {"task": "principals.tasks.remind_of_renewals", "schedule": crontab(minute="7")},
     "end-silent-check-ins": {"task": "principals.tasks.end_silent_check_ins", "schedule": 60.0},

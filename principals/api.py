@@ -27,8 +27,8 @@ from principals.schemas import (
     TokenEnded,
     TokenRotated,
 )
-from principals.services.devices import oauth_refusal
-from principals.services.tokens import IssuedToken
+from principals.services.tokens.devices import oauth_refusal
+from principals.services.tokens.issuing import IssuedToken
 
 router = Router()
 LOGINS_PER_MINUTE = 60  # from one address: a login node has many people

@@ -9,7 +9,7 @@ class PrincipalsConfig(AppConfig):
 
         from portal.core.health import register_metrics
         from principals import saml_metadata, topics
-        from principals.services.postman import metrics
+        from principals.services.notices.postman import metrics
 
         register(saml_metadata.check)
         topics.register()

@@ -17,7 +17,7 @@ from principals.actors import Actor
 from principals.engine import networks, tokens
 from principals.models import Agent, AgentToken, Hold, LabMembership, ServiceToken
 from principals.prepared import Prepared
-from principals.services.tokens import peppers
+from principals.services.tokens.issuing import peppers
 
 REQUESTS_PER_MINUTE = 600
 FAILURES_PER_MINUTE = 60

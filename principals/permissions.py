@@ -14,7 +14,7 @@ from guardian.shortcuts import assign_perm, get_objects_for_user, remove_perm
 from portal.core.actors import ActorRef
 from portal.core.errors import NotAllowed
 from principals.actors import Actor
-from principals.models import Agent, AgentToken, Cluster, Lab, LabMembership, ServiceAccount, ServiceToken, User
+from principals.models import Agent, AgentToken, Cluster, Hold, Lab, LabMembership, ServiceAccount, ServiceToken, User
 
 LOOK_AT_LAB = "principals.look_at_lab"
 Rules = Mapping[str, Callable[[Actor, Any], bool]]
@@ -154,6 +154,18 @@ def _agent_manager_or_staff(actor: Actor, agent: Agent) -> bool:
     return _staff(actor, agent) or _infosec(actor, agent) or _answers_for(actor, agent)
 
 
+def standing_over(actor: Actor, lab_id: int) -> str:
+    """Say as whom an actor stops agents of a lab: the facility, the lab, or the owner of what is stopped."""
+    if _staff(actor, None) or _infosec(actor, None):
+        return Hold.Standing.FACILITY.value
+    return (Hold.Standing.LAB if _manages(actor, lab_id) else Hold.Standing.OWNER).value
+
+
+def outranks(actor: Actor, lab_id: int, hold: Hold) -> bool:
+    """Say whether who would lift a hold stands as high as who placed it: a PI lifts no suspension of the facility."""
+    return Hold.Standing.values.index(standing_over(actor, lab_id)) >= hold.rank
+
+
 def _approves_for_lab(actor: Actor, agent: Agent) -> bool:
     return _manages(actor, agent.lab_id)
 
@@ -186,6 +198,8 @@ RULES: Rules = {
     "agent.hand_over": lambda actor, agent: _staff(actor, agent) or _answers_for(actor, agent),
     "agent.retire": _agent_manager_or_staff,
     "hold.place": lambda actor, subject: _staff(actor, subject) or _infosec(actor, subject),
+    "agents.stop_of_lab": lambda actor, lab: _manages(actor, lab.pk),
+    "agents.stop_own": lambda actor, _: actor.is_person,
     "kill_switch.look": _looks_everywhere,
     "kill_switch.pull": lambda actor, subject: _staff(actor, subject) or _infosec(actor, subject),
     "appeal.answer": lambda actor, subject: _staff(actor, subject) or _infosec(actor, subject),

@@ -66,6 +66,14 @@ def agents_at(place: Place) -> QuerySet[Agent]:
     return Agent.objects.filter(by[place.kind]).exclude(status=Agent.Status.RETIRED)
 
 
+def agents_at_any(places: Iterable[Place]) -> QuerySet[Agent]:
+    """Return the agents that holds on any of some places stop, each once."""
+    either = Q(pk__in=())
+    for place in places:
+        either |= Q(pk__in=agents_at(place).values("pk"))
+    return Agent.objects.filter(either)
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """How far stopping some agents goes: with their people, labs, open sessions, and tokens that work."""

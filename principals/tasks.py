@@ -4,7 +4,10 @@ from celery import shared_task
 
 from portal.core import leases
 from principals import services as principal_services
-from principals.services import devices, notices, postman, rights, telling
+from principals.services import rights
+from principals.services.notices import postman, telling
+from principals.services.notices import writing as notices
+from principals.services.tokens import devices
 
 REMINDER = "renewal-reminder"
 

@@ -20,7 +20,7 @@ from principals.models import (
 )
 from principals.permissions import actor_for_user
 from principals.services import holds
-from principals.services import tokens as token_services
+from principals.services.tokens import issuing as token_services
 
 _numbers = count(1)
 

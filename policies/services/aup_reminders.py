@@ -10,8 +10,8 @@ from policies import selectors
 from policies.selectors import Due, Stage
 from portal.core import clock
 from principals.models import Agent
-from principals.services.notices import notify
-from principals.services.telling import local_time
+from principals.services.notices.telling import local_time
+from principals.services.notices.writing import notify
 
 _NAMED: Final = 5
 _TITLES: Final = {
@@ -28,9 +28,10 @@ def remind_of_aup() -> int:
     due = selectors.people_due(clock.now())
     names = dict(Agent.objects.filter(pk__in={pk for one in due for pk in one.agent_ids}).values_list("pk", "name"))
     for one in due:
+        kind = "hold_placed" if one.stage is Stage.HELD else "aup_due"
         with transaction.atomic():
             told += notify(
-                people=[one.user_id], kind="aup_due", key=one.key, url=reverse("aup"), title=_title(one, names),
+                people=[one.user_id], kind=kind, key=one.key, url=reverse("aup"), title=_title(one, names),
                 text=f"It is for {', '.join(names[pk] for pk in one.agent_ids if pk in names)}.\n"
                 "One click on the page accepts it for all of them; their jobs in Slurm go on either way.",
             )  # fmt: skip

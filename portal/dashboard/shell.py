@@ -41,10 +41,11 @@ class Count:
 
 @dataclass(frozen=True)
 class LastHeard:
-    """When a source was last heard, in words ("Last heard 4 s ago, all sources current"), and current, late or down."""
+    """When a source was last heard, as "Last heard 4 s ago"; current, late or down; `more` where there is room."""
 
     text: str
     state: str = "current"
+    more: str = ""
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def last_heard() -> LastHeard | None:
         return LastHeard(_behind(worst), str(worst.state))
     newest = min(source.age_s or 0 for source in heard)
     current = "all sources current" if len(heard) > 1 else "the one source is current"
-    return LastHeard(f"Last heard {duration(newest)} ago, {current}")
+    return LastHeard(f"Last heard {duration(newest)} ago", more=current)
 
 
 def _behind(source: Source) -> str:

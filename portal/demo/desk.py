@@ -12,7 +12,7 @@ from portal.demo.history import Act, Stage, agent_named, person
 from principals import events, permissions
 from principals import services as principal_services
 from principals.models import Agent, AgentSession, AgentToken, Hold, SessionCheckIn, User
-from principals.services.checkins import Beginning
+from principals.services.sessions.checkins import Beginning
 
 _GRACE_DAYS: Final = 14
 _ACCEPTED_BY: Final = ("u0421", "u0102", "u0377", "u0611", "u0682")  # the others are asked and have time

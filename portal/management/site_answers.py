@@ -37,9 +37,11 @@ class Answers:
     smtp_host: str
     mail_from: str
     smtp_security: str
+    smtp_port: str
     smtp_user: str
     smtp_password_file: str
     staff: str
+    staff_email: str
 
     @classmethod
     def names(cls) -> list[str]:
@@ -131,6 +133,10 @@ def _of_mail(answers: Answers) -> dict[str, str]:
         "GATEHOUSE_SMTP_SECURITY": answers.smtp_security or "starttls",
         "GATEHOUSE_MAIL_FROM": answers.mail_from,
     }
+    if port := answers.smtp_port:
+        numbered = port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 65536
+        _require(numbered, "The mail server has no such port.", "Say a port from 1 to 65535 with --smtp-port.")
+        values |= {"GATEHOUSE_SMTP_PORT": port}
     if not answers.smtp_user:
         return values
     password = _secret_in(answers.smtp_password_file, "the mail server’s password", "--smtp-password-file")

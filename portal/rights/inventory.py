@@ -143,6 +143,8 @@ TITLES: Final[dict[str, str]] = {
     "principals.User": "Account",
     "principals.ClusterUser": "Login names",
     "principals.AgentSession": "Sessions",
+    "principals.SessionCheckIn": "Check-ins of sessions",
+    "principals.KillSwitch": "Kill switches",
     "principals.DataAccess": "Who opened what",
     "policies.AupAcceptance": "Acceptances of the AUP",
     "telemetry.JobGpu": "GPUs of jobs",

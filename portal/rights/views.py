@@ -19,11 +19,12 @@ from portal.rights.inventory import BY_SLUG
 from principals import permissions, selectors
 from principals import services as principal_services
 from principals.models import AgentSession, Appeal, DataAccess, Hold
-from principals.services.telling import subjects_in_words
+from principals.services.notices.telling import subjects_in_words
 from principals.web import PageRequest, open_to_held, page
 
 SHOWN: Final = 20
 PAGE_SIZE: Final = 25
+_OF_THE_POLICY: Final = (Hold.Kind.AUP, Hold.Subject.AGENT)  # lifted by a yes on the agent's page
 
 
 @page
@@ -33,11 +34,18 @@ def held(request: PageRequest) -> HttpResponseBase:
     found = services.held_about(person)
     holds = list(selectors.holds_concerning(person).order_by("-pk")[:SHOWN])
     words = subjects_in_words(holds)
+    waiting = list(Appeal.objects.waiting().filter(person=person))
+    appealed = {appeal.hold_id: appeal for appeal in waiting}
     sessions = AgentSession.objects.filter(cluster_user__user=person, kind=AgentSession.Kind.AGENT)
     context = {
         "held": [one for one in found if one.count], "empty": [one.holding for one in found if not one.count],
         "total": sum(one.count for one in found),
-        "holds": [(hold, words[hold.pk]) for hold in holds],
+        "holds": [
+            {"hold": hold, "what": words[hold.pk], "appeal": appealed.get(hold.pk),
+             "accept_at": f"/agents/{words[hold.pk]}/" if (hold.kind, hold.subject_kind) == _OF_THE_POLICY else ""}
+            for hold in holds
+        ],
+        "appealed": {appeal.session_id for appeal in waiting},
         "sessions": sessions.select_related("agent", "cluster").order_by("-started")[:SHOWN],
         "appeals": Appeal.objects.filter(person=person).order_by("-filed")[:SHOWN],
         "opened": DataAccess.objects.filter(person=person)[:SHOWN],
@@ -88,8 +96,14 @@ def appeals(request: PageRequest) -> HttpResponseBase:
     permissions.require(request.actor, "facility.look")
     every = Appeal.objects.visible_to(request.actor).select_related("person", "hold", "answered_by")
     answered = every.exclude(state=Appeal.State.OPEN).order_by("-answered")
+    waiting = list(every.waiting()[:100])
+    ended_elsewhere = {Hold.Kind.KILL_SWITCH, Hold.Kind.AUP}  # with the switch, by an acceptance
     context = {
-        "waiting": every.waiting()[:100], "page": Paginator(answered, PAGE_SIZE).get_page(request.GET.get("page")),
+        "waiting": waiting,
+        "ended_elsewhere": {
+            one.hold_id for one in waiting if one.hold and one.hold.is_in_force and one.hold.kind in ended_elsewhere
+        },
+        "page": Paginator(answered, PAGE_SIZE).get_page(request.GET.get("page")),
         "may_answer": permissions.can(request.actor, "appeal.answer"), "days": settings.APPEAL_DAYS,
         "kill_switch": Hold.Kind.KILL_SWITCH,
     }  # fmt: skip

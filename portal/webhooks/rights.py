@@ -14,7 +14,7 @@ from portal.webhooks.models import Webhook
 from principals import permissions
 from principals.actors import Actor
 from principals.models import Hold, User
-from principals.services.tokens import peppers
+from principals.services.tokens.issuing import peppers
 
 MAX_TOPICS = 20
 # Roles follow groups at a sign-in alone, and a webhook needs none: so long one is believed that nobody has renewed.

@@ -11,7 +11,7 @@ from portal.webhooks import rights, signing
 from portal.webhooks.models import Delivery, Webhook
 from principals.actors import Actor
 from principals.models import User
-from principals.services.tokens import peppers
+from principals.services.tokens.issuing import peppers
 from security.services.cleaning import clean_text, cleaned
 
 MOST: Final = 5  # of one person

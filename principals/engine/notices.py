@@ -42,7 +42,8 @@ KINDS: Final[dict[str, Kind]] = {
     for kind in (
         Kind("hold_placed", "An agent of yours, or of your lab, is stopped"),
         Kind("hold_lifted", "It may work again"),
-        Kind("agent_waiting", "An agent waits for your approval", How.MONTHLY),
+        Kind("agent_waiting", "An agent waits for your approval", How.DAILY),  # somebody cannot work until then
+        Kind("agent_approved", "An agent of yours was approved"),
         Kind("handover_asked", "An agent is to pass to somebody else"),
         Kind("handover_settled", "It passed, or it stays where it is"),
         Kind("agent_ending", "A registration ends soon", How.DAILY),

@@ -10,6 +10,7 @@ from django.urls import reverse
 from portal.core import clock
 from portal.core.fields import EpochField
 from principals.actors import Actor
+from principals.engine.harnesses import harness_name
 from principals.engine.hours import Hours, read_hours
 from principals.models.clusters import Cluster, ClusterUser
 from principals.models.people import Lab, User
@@ -201,6 +202,11 @@ class AgentSession(models.Model):
 
     def __str__(self) -> str:
         return f"{self.harness or self.kind} on {self.host}"
+
+    @property
+    def harness_name(self) -> str:
+        """Its harness as people call it; "" for a shell."""
+        return harness_name(self.harness) if self.harness else ""
 
     @property
     def age_s(self) -> int:

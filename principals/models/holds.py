@@ -40,6 +40,11 @@ class Hold(models.Model):
         HARNESS = "harness", "Agents of one harness"
         ALL = "all", "Every agent"
 
+    class Standing(models.TextChoices):
+        OWNER = "owner", "Its owner"
+        LAB = "lab", "The lab"
+        FACILITY = "facility", "The facility"
+
     class Kind(models.TextChoices):
         AUP = "aup", "Acceptable use"
         CONTAINMENT = "containment", "Containment"
@@ -57,6 +62,8 @@ class Hold(models.Model):
     placed_by = models.CharField(max_length=150)
     placed_at = models.DateTimeField(default=clock.now)
     until = models.DateTimeField(null=True, blank=True)
+    # Who of lesser standing resumes what it stops is refused; empty where nobody's standing was noted.
+    placed_as = models.CharField(max_length=8, choices=Standing.choices, default="", blank=True)
     lifted_at = models.DateTimeField(null=True, blank=True)
     lifted_by = models.CharField(max_length=150, default="", blank=True)
 
@@ -67,6 +74,16 @@ class Hold(models.Model):
 
     def __str__(self) -> str:
         return f"{self.code} on {self.subject_kind} {self.subject_name or self.subject_id}"
+
+    @property
+    def rank(self) -> int:
+        """How high whoever placed it stands: 0 for the owner or nobody that was noted, 1 the lab, 2 the facility."""
+        return self.Standing.values.index(self.placed_as) if self.placed_as else 0
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether it is neither lifted nor lapsed."""
+        return self.lifted_at is None and (self.until is None or self.until > clock.now())
 
     @property
     def place(self) -> Place:

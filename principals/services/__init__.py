@@ -11,28 +11,6 @@ from principals.services.agents import (
     suspend_agent,
 )
 from principals.services.associations import AssociationChanges, ToldAssociation, refresh_associations
-from principals.services.checkins import (
-    Beginning,
-    CheckedIn,
-    OnNode,
-    beat,
-    check_in,
-    check_out,
-    end_silent,
-    live_of,
-    on_nodes,
-    session_limit,
-)
-from principals.services.claims import claim_session, earlier_than, undo_claim, unregistered_of
-from principals.services.delegation import start_sub_agent
-from principals.services.devices import (
-    agent_asked_for,
-    approve_device_login,
-    begin_device_login,
-    find_device_login,
-    finish_device_login,
-    refuse_device_login,
-)
 from principals.services.directory import (
     Directory,
     add_lab_member,
@@ -54,16 +32,35 @@ from principals.services.identities import (
     settle_roles,
 )
 from principals.services.lab_import import ImportedLine, import_labs
-from principals.services.logins import LOGIN_LIFE
-from principals.services.munge import login_by_munge, make_nonce
-from principals.services.notices import notify
-from principals.services.pairing import settle as settle_sessions
+from principals.services.notices.telling import subscribers
+from principals.services.notices.writing import notify
 from principals.services.renewals import RolledOver, remind_of_renewals, roll_over_lab
 from principals.services.rights import answer_appeal, file_hold_appeal, file_label_appeal, open_data
-from principals.services.rotation import rotate_agent_token
-from principals.services.sessions import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
-from principals.services.telling import subscribers
-from principals.services.tokens import (
+from principals.services.sessions.checkins import (
+    Beginning,
+    CheckedIn,
+    OnNode,
+    beat,
+    check_in,
+    check_out,
+    end_silent,
+    live_of,
+    on_nodes,
+    session_limit,
+)
+from principals.services.sessions.claims import claim_session, earlier_than, undo_claim, unregistered_of
+from principals.services.sessions.pairing import settle as settle_sessions
+from principals.services.sessions.recording import UNREGISTERED, DeclaredSession, RecordedSession, record_sessions
+from principals.services.tokens.delegation import start_sub_agent
+from principals.services.tokens.devices import (
+    agent_asked_for,
+    approve_device_login,
+    begin_device_login,
+    find_device_login,
+    finish_device_login,
+    refuse_device_login,
+)
+from principals.services.tokens.issuing import (
     IssuedToken,
     create_service_account,
     end_own_token,
@@ -73,6 +70,9 @@ from principals.services.tokens import (
     revoke_agent_token,
     revoke_service_token,
 )
+from principals.services.tokens.logins import LOGIN_LIFE
+from principals.services.tokens.munge import login_by_munge, make_nonce
+from principals.services.tokens.rotation import rotate_agent_token
 
 __all__ = [
     "LOGIN_LIFE",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -16,8 +17,8 @@ from principals.engine.harnesses import harness_remedy, known_harnesses
 from principals.engine.hours import Hours
 from principals.models import Agent, AgentApproval, AgentToken, Hold, Lab, LabMembership, User
 from principals.services.holds import lift_holds, place_hold
-from principals.services.sessions import adopt_sessions
-from principals.services.telling import tell_of_waiting
+from principals.services.notices.telling import tell_of_approval, tell_of_waiting
+from principals.services.sessions.recording import adopt_sessions
 
 LONGEST_REGISTRATION = timedelta(days=366)
 RENEWED_FOR = timedelta(days=180)
@@ -197,30 +198,52 @@ def approve_agent(*, actor: Actor, agent: Agent) -> Agent:
             )
             if new:
                 _record(actor, agent, "agent.approve", after={"approval": kind})
-        if not selectors.approvals_missing(agent):
+        if selectors.approvals_missing(agent):
+            tell_of_waiting(agent)
+        else:
             _move(actor, agent, new=Agent.Status.ACTIVE, verb="agent.activate", reason="every approval is given")
+            if agent.owner_id != permissions.person_of(actor).pk:
+                tell_of_approval(agent)
     return agent
+
+
+_SUSPENDED_BY: Final = {Hold.Standing.LAB.value: "its lab", Hold.Standing.FACILITY.value: "the facility"}
+_RESUMED_BY: Final = {
+    Hold.Standing.OWNER.value: "Its owner, its PI or staff can resume it on its page.",
+    Hold.Standing.LAB.value: "Its PI, a manager of the lab or staff can resume it on its page.",
+    Hold.Standing.FACILITY.value: "Staff or InfoSec can resume it on its page.",
+}
 
 
 def suspend_agent(*, actor: Actor, agent: Agent, reason: str, until: datetime | None = None) -> Agent:
     """Stop an agent at once: its tokens answer 403 and its sockets close. Jobs in Slurm go on."""
     permissions.require(actor, "agent.suspend", agent)
     _require_reason(reason)
+    placed_as = permissions.standing_over(actor, agent.lab_id)
     with transaction.atomic():
         _move(actor, agent, new=Agent.Status.SUSPENDED, verb="agent.suspend", reason=reason)
         place_hold(
             actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.SUSPENSION,
             code=AGENT_SUSPENDED, reason=f"{agent.name} is suspended: {reason}"[:500], until=until,
-            remedy="Whoever suspended it, its PI or staff can resume it on its page.",
+            remedy=_RESUMED_BY[placed_as], placed_as=placed_as,
         )  # fmt: skip
     return agent
 
 
 def resume_agent(*, actor: Actor, agent: Agent, reason: str) -> Agent:
-    """Let a suspended agent work again. Other holds (containment, AUP) stay."""
+    """Let a suspended agent work again. Other holds (containment, AUP) stay.
+
+    Errors: `NotAllowed` where somebody of higher standing suspended it: the facility, or the lab.
+    """
     permissions.require(actor, "agent.resume", agent)
     _require_reason(reason)
     with transaction.atomic():
+        for hold in Hold.objects.in_force().on(Hold.Subject.AGENT, agent.pk).filter(kind=Hold.Kind.SUSPENSION):
+            if not permissions.outranks(actor, agent.lab_id, hold):
+                raise NotAllowed(
+                    f"{agent.name} was suspended by {_SUSPENDED_BY[hold.placed_as]}.", code="suspended_by_another",
+                    remedy=hold.remedy,
+                )  # fmt: skip
         _move(actor, agent, new=Agent.Status.ACTIVE, verb="agent.resume", reason=reason)
         lift_holds(
             actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.SUSPENSION,

@@ -8,7 +8,7 @@ from principals import events, permissions, selectors
 from principals.actors import Actor
 from principals.models import Agent, AgentHandover, AgentToken, LabMembership, User
 from principals.services.agents import hold_until_accepted
-from principals.services.telling import tell_of_asked_handover, tell_of_settled_handover
+from principals.services.notices.telling import tell_of_asked_handover, tell_of_settled_handover
 
 State = AgentHandover.State
 

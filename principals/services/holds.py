@@ -12,7 +12,7 @@ from portal.core.errors import Conflict
 from principals import events, permissions, selectors
 from principals.actors import Actor
 from principals.models import Agent, Hold, Lab, ServiceAccount, User
-from principals.services.telling import tell_of_hold
+from principals.services.notices.telling import tell_of_hold
 
 TOPICS_AN_EVENT = 200
 _SUBJECTS: dict[str, type[Model]] = {
@@ -35,6 +35,7 @@ def place_hold(
     reason: str,
     remedy: str = "",
     until: datetime | None = None,
+    placed_as: str = "",
 ) -> Hold:
     """Stop a principal until the hold is lifted or lapses. An equal one that lasts as long is returned, not doubled."""
     permissions.require(actor, "hold.place", (subject_kind, subject_id))
@@ -52,6 +53,7 @@ def place_hold(
         hold = Hold.objects.create(
             subject_kind=subject_kind, subject_id=subject_id, subject_name=subject_name, kind=kind, code=code,
             reason=reason, remedy=remedy, until=until, placed_by=actor.ref.label,
+            placed_as=placed_as,
         )  # fmt: skip
         _tell(actor, hold, verb="hold.place", name=events.HOLD_PLACED, reason=reason)
     return hold

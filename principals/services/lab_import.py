@@ -12,7 +12,7 @@ from portal.core.errors import DomainError
 from principals import permissions
 from principals.actors import Actor
 from principals.engine.lab_csv import LabLine
-from principals.models import Cluster, Lab, LabMembership, SlurmAccount, User
+from principals.models import Cluster, ClusterUser, Lab, LabMembership, SlurmAccount, User
 from principals.services.directory import add_lab_member, add_person, ensure_cluster, ensure_lab
 
 LONGEST_EMAIL: Final = 254  # that a row keeps; Django's validator lets 320 pass
@@ -32,7 +32,7 @@ def import_labs(
     """Write what a file says of labs, line by line; a line that is refused leaves the others as they are.
 
     Doing it again changes nothing. With `dry_run` all of it is tried and nothing is kept. Accounts are tied to their
-    lab where `cluster_name` says on which cluster they are.
+    lab, and login names to their people, where `cluster_name` says on which cluster they are.
     """
     permissions.require(actor, "facility.run")
     with transaction.atomic():
@@ -73,8 +73,10 @@ def _changes(actor: Actor, line: LabLine, cluster: Cluster | None) -> Iterator[s
         yield from _tie(actor, lab, cluster, line.account)
     if line.pi:
         yield from _place(actor, lab, line.pi, LabMembership.Role.PI, line.email if line.pi == line.login else "")
+        yield from _name_on(actor, cluster, line.pi)
     if line.login and line.login != line.pi:  # ColdFront has a project's PI among its managers, too
         yield from _place(actor, lab, line.login, line.role, line.email)
+        yield from _name_on(actor, cluster, line.login)
 
 
 def _tie(actor: Actor, lab: Lab, cluster: Cluster, name: str) -> Iterator[str]:
@@ -92,6 +94,20 @@ def _tie(actor: Actor, lab: Lab, cluster: Cluster, name: str) -> Iterator[str]:
         yield f"account {name}"
     elif account.lab_id != lab.pk:
         yield f"account {name} stays with {account.lab.name}"
+
+
+def _name_on(actor: Actor, cluster: Cluster | None, login: str) -> Iterator[str]:
+    """Tie the login name on the cluster to its person, as the first job under it would: agents check in under it."""
+    if cluster is None:
+        return
+    person = User.objects.get(username=login)
+    name, new = ClusterUser.objects.get_or_create(cluster=cluster, login=login, defaults={"user": person})
+    if new or (name.user_id is None and ClusterUser.objects.filter(pk=name.pk, user=None).update(user=person)):
+        audit.record(
+            actor=actor.ref, verb="person.tie_login", object_kind="user", object_id=person.pk, object_label=login,
+            after={"cluster": cluster.name, "login": login},
+        )  # fmt: skip
+        yield f"{login} on {cluster.name}"
 
 
 def _place(actor: Actor, lab: Lab, login: str, role: str, email: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from principals import permissions, selectors
 from principals.actors import Actor
 from principals.models import Agent, Lab, RenewalReminder
 from principals.services.agents import expiry_problem, renew_agent, retire_agent
-from principals.services.telling import tell_of_ending_registration
+from principals.services.notices.telling import tell_of_ending_registration
 
 ROLLED_OVER: Final = "not wanted for the next semester"
 

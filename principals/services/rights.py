@@ -10,10 +10,11 @@ from portal.core import audit, clock
 from portal.core.errors import Conflict, Invalid, NotAllowed, NotFound
 from principals import permissions, selectors
 from principals.actors import Actor
+from principals.engine.harnesses import harness_name
 from principals.models import Agent, AgentSession, Appeal, DataAccess, Hold, User
 from principals.services import agents, holds
-from principals.services.notices import notify, plain_text
-from principals.services.telling import local_time
+from principals.services.notices.telling import local_time
+from principals.services.notices.writing import notify, plain_text
 
 MOST_WAITING = 20  # appeals of a person: each is told to the whole office
 ANSWERS_AT = "/appeals/"
@@ -28,7 +29,7 @@ def file_hold_appeal(*, actor: Actor, hold: Hold, reason: str) -> Appeal:
     person = permissions.person_of(actor)
     if not selectors.holds_concerning(person).filter(pk=hold.pk).exists():
         raise NotFound("There is no such hold that concerns you.", code="hold_unknown")
-    return _file(person, actor, reason, hold=hold, about=f"The hold {hold.code}: {hold.reason}")
+    return _file(person, actor, reason, hold=hold, about=f"{hold.get_kind_display()}: {hold.reason}")
 
 
 def file_label_appeal(*, actor: Actor, session: AgentSession, reason: str) -> Appeal:
@@ -37,7 +38,7 @@ def file_label_appeal(*, actor: Actor, session: AgentSession, reason: str) -> Ap
     own = Q(cluster_user__user=person) | Q(agent__owner=person)
     if not AgentSession.objects.filter(own, pk=session.pk).exists():
         raise NotFound("There is no such session of yours.", code="session_unknown")
-    label = session.harness or session.get_kind_display()
+    label = harness_name(session.harness) if session.harness else session.get_kind_display()
     about = f"A session on {session.host} from {local_time(session.started)}, called {label}"
     return _file(person, actor, reason, session=session, about=about)
 

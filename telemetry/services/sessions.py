@@ -15,7 +15,7 @@ from principals.actors import Actor
 from principals.engine.harnesses import harness_remedy, known_harnesses
 from principals.models import Agent, AgentSession, Cluster
 from principals.services import DeclaredSession, RecordedSession
-from principals.services.pairing import Span
+from principals.services.sessions.pairing import Span
 from telemetry import permissions
 from telemetry.engine.attribution import CLOCK_SLACK_S
 from telemetry.engine.redaction import is_secretless

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support.services import free_port, make_postgres, wait_for_port
+from tests.support.services import Postgres, free_port, make_postgres, wait_for_port
 from tests.support.services import redis as private_redis
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -88,6 +88,20 @@ def main() -> int:
 @contextmanager
 def bench(options: argparse.Namespace) -> Iterator[Bench | None]:
     """Start the servers and fill the database; yield None where a program is missing."""
+    with services() as started:
+        if started is None:
+            yield None
+            return
+        folder, postgres, redis_url = started
+        assert postgres.server is not None
+        made = Bench(folder, options, environment(folder, postgres, redis_url), postgres.server)
+        _prepare(made)
+        yield made
+
+
+@contextmanager
+def services() -> Iterator[tuple[Path, Postgres, str] | None]:
+    """Start PostgreSQL and Redis in a folder of their own; yield None where a program is missing."""
     with tempfile.TemporaryDirectory(prefix="gatehouse-events-") as name:
         folder = Path(name)
         postgres = make_postgres(folder)
@@ -97,15 +111,12 @@ def bench(options: argparse.Namespace) -> Iterator[Bench | None]:
                 return
             postgres.start()
             try:
-                assert postgres.server is not None
-                made = Bench(folder, options, _environment(folder, postgres.url, redis_url), postgres.server)
-                _prepare(made)
-                yield made
+                yield folder, postgres, redis_url
             finally:
                 postgres.stop()
 
 
-def _environment(folder: Path, database_url: str, redis_url: str) -> dict[str, str]:
+def environment(folder: Path, postgres: Postgres, redis_url: str) -> dict[str, str]:
     """Return the services profile's variables, and a PATH on which Slurm's commands only note that they were called."""
     commands = folder / "slurm"
     commands.mkdir()
@@ -114,7 +125,7 @@ def _environment(folder: Path, database_url: str, redis_url: str) -> dict[str, s
         script.write_text(f'#!/bin/sh\necho {name} >> "{folder}/slurm-commands.log"\n')
         script.chmod(0o755)
     return os.environ | {
-        "GATEHOUSE_PROFILE": "services", "DATABASE_URL": database_url, "REDIS_URL": redis_url,
+        "GATEHOUSE_PROFILE": "services", "DATABASE_URL": postgres.url, "REDIS_URL": redis_url,
         "GATEHOUSE_DATA": str(folder / "var"), "DJANGO_SETTINGS_MODULE": "portal.settings", "LOG_LEVEL": "WARNING",
         "SECRET_KEY": "bench-" * 8, "TOKEN_PEPPERS": "1:" + "pepper" * 8,
         "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
@@ -164,7 +175,7 @@ def _run(made: Bench, variant: str) -> dict[str, Any]:
         )  # fmt: skip
         started.append(client)
         before = _cpu_s(server.pid)
-        opened = _hear(client, "open", OPEN_PATIENCE_S)
+        opened = hear(client, "open", OPEN_PATIENCE_S)
         result = {"benchmark": "events", "variant": variant, "python": platform.python_version()} | {
             "subscribers": len(everybody), "open_s": opened["seconds"],
             "server_cpu_s_to_open": round(_cpu_s(server.pid) - before, 1),
@@ -225,7 +236,7 @@ def _load(
     if profiler is not None:
         profiler.wait()
     client.terminate()
-    left = _hear(client, "left", 120)
+    left = hear(client, "left", 120)
     result = {
         "rate": options.rate, "seconds": options.seconds, "cpu_s": spent | {"writer": round(written["cpu_s"], 1)},
         "cores": round((sum(spent.values()) + written["cpu_s"]) / written["wall_s"], 2),
@@ -284,9 +295,9 @@ def _count(folder: Path, everybody: list[dict[str, str]]) -> dict[str, Any]:
     expected = sum(heard_by[lab] for lab, *_ in written.values())
     result = {
         "events": len(written), "deliveries": expected, "lost": expected - len(seen), "double": double,
-        "to_the_wrong_lab": strange, "lag_ms": _percentiles(lags), "after_hand_over_ms": _percentiles(after_hand_over),
-        "after_commit_ms": _percentiles(after_commit),
-        "ingest_ms": _percentiles(array("d", {found[3] - found[2] for found in written.values()})),
+        "to_the_wrong_lab": strange, "lag_ms": percentiles(lags), "after_hand_over_ms": percentiles(after_hand_over),
+        "after_commit_ms": percentiles(after_commit),
+        "ingest_ms": percentiles(array("d", {found[3] - found[2] for found in written.values()})),
     }  # fmt: skip
     result["goal_met"] = not (result["lost"] or double or strange) and result["lag_ms"]["p99"] < GOAL_P99_MS
     return result
@@ -298,7 +309,7 @@ def _read(path: Path, kind: str) -> "array[Any]":
     return found
 
 
-def _percentiles(seconds: "array[float]") -> dict[str, int]:
+def percentiles(seconds: "array[float] | list[float]") -> dict[str, int]:
     ordered = sorted(seconds)
     if not ordered:
         return {"p50": 0, "p95": 0, "p99": 0, "max": 0}
@@ -309,7 +320,7 @@ def _percentiles(seconds: "array[float]") -> dict[str, int]:
 
 
 # --- processes -----------------------------------------------------------------------------------------------
-def _hear(client: "subprocess.Popen[bytes]", event: str, patience_s: float) -> dict[str, Any]:
+def hear(client: "subprocess.Popen[bytes]", event: str, patience_s: float) -> dict[str, Any]:
     """Wait for a line that the client prints."""
     assert client.stdout is not None
     watchdog = subprocess.Popen(["sleep", str(patience_s)])

@@ -47,9 +47,9 @@ def _prepare(options: argparse.Namespace) -> int:
     cluster = Cluster.objects.create(name=CLUSTER)
     with options.file.open("w") as file:
         for number in range(options.labs):
-            _make_lab(cluster, f"l{number:04}", PEOPLE, AGENTS, file)
-        _make_lab(cluster, "big", BIG, BIG, file)
-        _make_lab(cluster, "revoked", 1, REVOKED, file)
+            make_lab(cluster, f"l{number:04}", PEOPLE, AGENTS, file)
+        make_lab(cluster, "big", BIG, BIG, file)
+        make_lab(cluster, "revoked", 1, REVOKED, file)
         watchers = [_person(f"watcher{number}", is_research_computing=True) for number in range(WATCHERS)]
         User.objects.bulk_create(watchers)
         for person in watchers:
@@ -65,11 +65,12 @@ def _person(name: str, **fields: Any) -> Any:
     return User(username=name, password="!", **fields)
 
 
-def _make_lab(cluster: Any, name: str, people: int, agents: int, file: Any) -> None:
+def make_lab(cluster: Any, name: str, people: int, agents: int, file: Any) -> None:
+    """Make a lab of people with sessions and agents with tokens; write who they are, a line of JSON each."""
     from portal.core import clock
     from principals.engine import tokens
     from principals.models import Agent, AgentToken, ClusterUser, Lab, LabMembership, SlurmAccount, User
-    from principals.services.tokens import peppers
+    from principals.services.tokens.issuing import peppers
 
     lab = Lab.objects.create(name=name, title=name)
     SlurmAccount.objects.create(cluster=cluster, name=f"{name}_acct", lab=lab)

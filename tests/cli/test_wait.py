@@ -29,7 +29,7 @@ from tests import factories
 from telemetry.models import SlurmReader
 from tests.telemetry.logs import ingest, iso, live_row, text
 from principals.models import AgentToken
-from principals.services import tokens
+from principals.services.tokens import issuing as tokens
 owner, other, cluster = factories.make_user("colleague"), factories.make_user("other"), factories.make_cluster("aster")
 lab = factories.make_lab("okafor", pi=owner, member=other)
 factories.make_cluster_user(cluster, owner)

@@ -16,6 +16,7 @@ TESTED_BY = {
     "add_person": "principals/test_directory_commands.py",
     "issue_service_token": "principals/test_directory_commands.py",
     "export_policy": "policies/test_export_policy.py",
+    "plan_qos": "policies/test_plan_qos.py",
     "publish_aup": "principals/test_directory_commands.py",
     "import_gateway_log": "telemetry/test_import_gateway_log.py",
     "import_gpu_utilisation": "telemetry/test_import_gpu_use.py",

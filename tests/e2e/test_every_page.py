@@ -18,6 +18,8 @@ COLOURS = ("color-contrast", "link-in-text-block")
 NOT_PAGES = {"/live/events/"}  # JSON under an address like a page's
 # A published report is one page for all, and the longest of all to look through.
 SAME_FOR_ALL = {"/reports/{cluster}/{published_month}/"}
+# More is on them for a PI than for staff; of all other pages that both see, staff's is the fuller one.
+OF_A_PI = ("/my-lab/", "/held/", "/notices/", "/login/device/", "/trials/requests/", "/extensions/", "/webhooks/")
 
 
 def _visits() -> list[tuple[str, str]]:
@@ -34,6 +36,20 @@ def _visits() -> list[tuple[str, str]]:
         if row.expect(role) == 200 and not (role == "pi" and row.path in SAME_FOR_ALL)
     ]
     return found + [("nobody", row.path) for row in pages if row.expect("nobody") == 200 and row.expect("pi") != 200]
+
+
+def _once_each() -> list[object]:
+    """Each page as whoever sees most of it; what the other of both sees is a soak, for it is long."""
+    visits = _visits()
+
+    def is_second(role: str, path: str) -> bool:
+        other = "staff" if role == "pi" else "pi"
+        return (other, path) in visits and path.startswith(OF_A_PI) is (role == "staff")
+
+    return [
+        pytest.param(role, path, marks=[pytest.mark.soak] if is_second(role, path) else [], id=f"{role}-{path}")
+        for role, path in visits
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +70,7 @@ def _fits(page, width: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("role", "path"), _visits(), ids=lambda value: value)
+@pytest.mark.parametrize(("role", "path"), _once_each())
 def test_a_page_is_accessible_quiet_and_at_home(browser, facility, names, role, path):
     with visit(browser, facility, LOGINS[role], viewport={"width": 1440, "height": 900}) as seen:
         assert seen.open(path.format(**names)) == 200

@@ -17,7 +17,7 @@ def test_an_owner_is_told_once_a_stage_until_they_accept(cast: Cast) -> None:
     source = write_aup(read_pack("cautious")).replace('"draft"', '"2026-12"', 1).replace("2027-01-01", "2026-01-01")
     version = policy_services.publish_aup(actor=SYSTEM_ACTOR, source=source)
     policy_services.accept_aup_for_mine(actor=factories.actor_of(cast.outsider), version="2026-12")
-    told = Notice.objects.filter(kind="aup_due", person=cast.colleague).order_by("pk")
+    told = Notice.objects.filter(kind__in=["aup_due", "hold_placed"], person=cast.colleague).order_by("pk")
     for days_left, number in ((14, 1), (13, 1), (7, 2), (6, 2), (1, 3), (0, 4), (-30, 4)):
         with clock.at(version.holds_from - timedelta(days=days_left)):
             remind_of_aup()
@@ -27,6 +27,7 @@ def test_an_owner_is_told_once_a_stage_until_they_accept(cast: Cast) -> None:
     assert all("2026-12" in title and cast.agent.name in title for title in titles)
     assert titles[0].startswith("AUP 2026-12 is new") and titles[-1].startswith("Held until you accept")
     assert set(told.values_list("url", flat=True)) == {"/aup/"}
+    assert list(told.values_list("kind", "is_digest")) == [("aup_due", True)] * 3 + [("hold_placed", False)]
     assert set(Notice.objects.filter(kind="aup_due").values_list("person", flat=True)) == {cast.colleague.pk}
 
 

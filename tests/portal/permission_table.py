@@ -134,6 +134,11 @@ PAGES: list[Row] = [
         404,
         {"nobody": 302, "pi": 422, "manager": 422, "colleague": 403, "auditor": 403},
     ),
+    # 422: the form's refusal (tests/dashboard/test_own_stops.py does the rest). A stop of another's is not found.
+    Row(
+        "POST", "/my-lab/{lab}/stop/", 404, {"nobody": 302, "pi": 422, "manager": 422, "colleague": 422, "auditor": 403}
+    ),
+    Row("POST", "/my-lab/{lab}/stop/{switch}/give-back/", 404, {"nobody": 302, "auditor": 403}),
     Row("GET", "/my-lab/{lab}/pass.html", 404, {"nobody": 302, "pi": 200, "manager": 200, "colleague": 200}),
     Row(
         "POST", "/my-lab/{lab}/rule/", 404, {"nobody": 302, "pi": 302, "manager": 403, "colleague": 403, "auditor": 403}

@@ -178,7 +178,7 @@ def test_a_flood_of_check_ins_is_slowed_down_and_bounded(
     agent_api: Api, standing_clock: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("portal.checkins.CHECK_INS_PER_MINUTE", 4)
-    monkeypatch.setattr("principals.services.checkins.MOST_OPEN", 2)
+    monkeypatch.setattr("principals.services.sessions.checkins.MOST_OPEN", 2)
     codes = [agent_api.post("/sessions", HERE | {"job_id": each}).status_code for each in (1, 2, 3, 4, 5)]
     assert codes == [201, 201, 409, 409, 429]
     assert SessionCheckIn.objects.count() == AgentSession.objects.count() == 2

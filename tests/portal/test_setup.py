@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 
 from portal.core.errors import Invalid
 from portal.management.site_answers import Answers, environment_of
+from tests.support import demo
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PASSWORD = "correct horse battery"
@@ -40,26 +41,27 @@ def answers(**given: str) -> Answers:
 def test_answers_become_a_portal(tmp_path):
     file, secret = tmp_path / "site.env", tmp_path / "secret"
     secret.write_text("s3cret\n")
+    demo.empty_folder(tmp_path / "data")  # to migrate an empty one takes long, and `run` is tested to
     asked = _manage(
         "setup", "--file", str(file),
         # address, facility, data, database, sign-in, issuer, client, secret file, claim,
-        # mail server, from, its way, its user, staff
+        # mail server, from, its way, its port, its user, staff, their address
         typed=f"\nOakfield Computing\n{tmp_path / 'data'}\n\nopenid\nhttps://id.example.org\n\n{secret}\nuid\n"
-        "mail.example.org\ngatehouse@example.org\n\n\nu0007\n",
+        "mail.example.org\ngatehouse@example.org\n\n2525\n\nu0007\nchief@example.org\n",
         GATEHOUSE_DATA=str(tmp_path / "before"),
     )  # fmt: skip
     assert asked.returncode == 0, asked.stderr
     assert "make run" in asked.stdout and "s3cret" not in asked.stdout + asked.stderr
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     rows = sqlite3.connect(tmp_path / "data" / "gatehouse.sqlite3").execute(
-        "select username, is_research_computing from principals_user"
+        "select username, email, is_research_computing from principals_user"
     )
-    assert rows.fetchall() == [("u0007", 1)]
+    assert rows.fetchall() == [("u0007", "chief@example.org", 1)]
     # The portal that reads the file alone is the one that was described; a shell reads the same.
     shows = "s.FACILITY_NAME, s.SIGN_IN.login_claim, s.SIGN_IN.by_oidc, s.MAIL.port"
     code = f"from django.conf import settings as s; print({shows})"
     shown = _manage("shell", "--no-imports", "-c", code, GATEHOUSE_ENV_FILE=str(file))
-    assert shown.stdout.strip() == "Oakfield Computing uid True 587", shown.stderr
+    assert shown.stdout.strip() == "Oakfield Computing uid True 2525", shown.stderr
     by_shell = subprocess.run(["sh", "-c", f". {file}; echo $GATEHOUSE_FACILITY"], capture_output=True, text=True)
     assert by_shell.stdout == "Oakfield Computing\n"
 
@@ -154,6 +156,9 @@ def test_the_mail_servers_password_comes_from_a_file(tmp_path):
     mail = {"smtp_host": "m.example.org", "mail_from": "g@example.org", "smtp_user": "g"}
     made = environment_of(answers(**mail, smtp_password_file=str(secret)))
     assert (made["GATEHOUSE_SMTP_PASSWORD"], made["GATEHOUSE_SMTP_SECURITY"]) == ("s3cret", "starttls")
+    assert "GATEHOUSE_SMTP_PORT" not in made
+    with pytest.raises(Invalid, match="no such port"):
+        environment_of(answers(**mail, smtp_password_file=str(secret), smtp_port="65536"))
     with pytest.raises(Invalid, match="password is not there"):
         environment_of(answers(**mail))
     with pytest.raises(Invalid, match="in the clear"):

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from portal.core.models import AuditEvent
-from principals.models import Lab, LabMembership, SlurmAccount, User
+from principals.models import ClusterUser, Lab, LabMembership, SlurmAccount, User
 from tests import factories
 from tests.conftest import Cast
 
@@ -47,6 +47,9 @@ def test_a_coldfront_export(db: None, tmp_path: Path) -> None:
     assert _places() == {("vega_lab", "ines"): "pi", ("vega_lab", "tom"): "member"}
     assert Lab.objects.get().title == "Vega, Stars & Dust"
     assert SlurmAccount.objects.get().lab == Lab.objects.get()
+    assert set(ClusterUser.objects.values_list("cluster__name", "login", "user__username")) == {
+        ("aster", "ines", "ines"), ("aster", "tom", "tom"),
+    }  # fmt: skip
     assert said[2] == "line 4: refused: Its status is Removed, not active."
 
 

@@ -18,7 +18,7 @@ _TELL = (
     "[services.notify(people=[person.pk], kind='hold_placed', title=f'Stopped {n}') for n in range(4)]"
 )
 _DELIVER = (
-    "from datetime import timedelta; from portal.core import clock; from principals.services import postman\n"
+    "from datetime import timedelta; from portal.core import clock; from principals.services.notices import postman\n"
     "from principals.models import NoticeMail\n"
     "with clock.at(clock.now() + timedelta(minutes={minutes})): postman.deliver()\n"
     "print(sorted(NoticeMail.objects.values_list('state', flat=True)))"

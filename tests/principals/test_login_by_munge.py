@@ -161,7 +161,7 @@ def test_one_that_was_made_for_something_else(site: Cast, sockets) -> None:  # t
 
 def test_a_number_that_is_not_ours_or_too_old(site: Cast, sockets, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     assert _code(_credential(sockets["here"], nonce="abc:def")) == "nonce_unknown"
-    monkeypatch.setattr("principals.services.munge.NONCE_LIFE_S", -1)
+    monkeypatch.setattr("principals.services.tokens.munge.NONCE_LIFE_S", -1)
     assert _code(_credential(sockets["here"])) == "nonce_expired"
     assert signing.TimestampSigner().sign("x")  # of another salt: it opens nothing
     assert _code(_credential(sockets["here"], nonce=signing.TimestampSigner().sign("x"))) == "nonce_unknown"

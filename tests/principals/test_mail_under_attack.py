@@ -12,7 +12,7 @@ from django.conf import settings as real_settings
 from portal.core import clock
 from principals import services as principal_services
 from principals.models import Notice, NoticeMail, User
-from principals.services import mailing, postman
+from principals.services.notices import mailing, postman
 from tests import factories
 from tests.principals.test_notify import SECRET
 from tests.support import mail as mail_server

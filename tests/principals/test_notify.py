@@ -13,8 +13,8 @@ from portal.core import clock
 from portal.core.models import LiveEvent
 from principals import services as principal_services
 from principals.models import Notice, NoticeMail, NoticePreference, User
-from principals.services import mailing, postman
-from principals.services import notices as notice_services
+from principals.services.notices import mailing, postman
+from principals.services.notices import writing as notice_services
 from tests import factories
 from tests.conftest import Cast, sign_in
 from tests.support import mail as mail_server

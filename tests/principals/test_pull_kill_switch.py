@@ -119,6 +119,23 @@ class TestTwoPeople:
     def test_few_are_stopped_by_one(self, cast: Cast, tokens) -> None:
         assert pull(cast, "owner", cast.agent.owner.username).state == "in_force"
 
+    def test_what_one_person_stops_one_by_one_counts_together(self, cast: Cast, tokens) -> None:
+        assert pull(cast, "owner", cast.agent.owner.username).state == "in_force"
+        assert pull(cast, "agent", cast.agent.name).state == "in_force"  # among those already: two, not three
+        third = pull(cast, "agent", cast.foreign_agent.name)
+        assert (third.state, status_of(tokens["foreign"])) == ("asked", 200)
+        assert pull(cast, "agent", "okafor-manager", who=cast.infosec).state == "in_force"  # they stopped nobody yet
+
+    def test_what_is_given_back_or_a_day_old_or_agreed_counts_no_more(self, cast: Cast, tokens) -> None:
+        two = pull(cast, "owner", cast.agent.owner.username, hours=72)
+        assert switches.count_alone(switches.find_target("agent", cast.foreign_agent.name), cast.staff) == 3
+        with clock.at(clock.now() + timedelta(hours=24, seconds=1)):
+            assert switches.stopped_alone(cast.staff) == []
+        switches.end(actor=factories.actor_of(cast.staff), switch=two, reason="Over.")
+        switches.second(actor=factories.actor_of(cast.infosec), switch=pull(cast, "lab", cast.lab.name))
+        assert switches.stopped_alone(cast.staff) == []
+        assert pull(cast, "agent", cast.foreign_agent.name).state == "in_force"
+
     def test_a_drill_takes_one(self, cast: Cast, tokens) -> None:
         assert pull(cast, "all", is_drill=True).state == "drill"
 

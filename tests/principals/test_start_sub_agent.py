@@ -83,7 +83,7 @@ def test_there_are_bounds(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         plain = _start(plain, scopes=MAY).json()["token"]
     assert _start(plain).json()["code"] == "too_deep"
-    monkeypatch.setattr("principals.services.delegation.MOST", 1)
+    monkeypatch.setattr("principals.services.tokens.delegation.MOST", 1)
     parent = factories.make_token(cast.agent, *MAY)
     assert [_start(parent).json().get("code") for _ in range(2)] == [None, "too_many_sub_agents"]
 

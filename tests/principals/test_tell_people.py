@@ -7,10 +7,10 @@ import pytest
 from portal.core import clock
 from principals import services as principal_services
 from principals.actors import SYSTEM_ACTOR
-from principals.models import AgentToken, Hold, Notice
+from principals.models import Agent, AgentToken, Hold, Notice
 from principals.services import kill_switches as switches
-from principals.services import telling
 from principals.services.agents import Registration
+from principals.services.notices import telling
 from tests import factories
 from tests.conftest import Cast
 
@@ -124,3 +124,13 @@ def test_the_end_of_a_registration_is_told_once_a_step_and_to_the_pi_on_the_last
     steps = [telling.tell_of_ending_registration(agent=cast.agent, days=days) for days in (30, 30, 7, 1)]
     assert steps == [1, 0, 1, 2]
     assert told("agent_ending") == {"colleague", "pi"}
+
+
+def test_the_labs_yes_passes_it_to_staff_and_theirs_is_told_to_its_owner(cast: Cast):
+    agent = register(cast, "colleague")
+    Agent.objects.filter(pk=agent.pk).update(autonomy=Agent.Autonomy.UNATTENDED)  # 3 points: staff look, too
+    agent.refresh_from_db()
+    principal_services.approve_agent(actor=factories.actor_of(cast.pi), agent=agent)
+    assert told("agent_waiting") == {"pi", "manager", "staff"} and not told("agent_approved")
+    principal_services.approve_agent(actor=factories.actor_of(cast.staff), agent=agent)
+    assert told("agent_approved") == {"colleague"}

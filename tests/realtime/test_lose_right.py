@@ -16,7 +16,7 @@ from principals import permissions
 from principals.actors import SYSTEM_ACTOR
 from principals.models import Agent, AgentToken, Hold, LabMembership, ServiceAccount, User
 from principals.services import holds, kill_switches
-from principals.services import tokens as token_services
+from principals.services.tokens import issuing as token_services
 from tests import factories
 from tests.conftest import Cast, sign_in
 from tests.realtime.conftest import Sockets, cookie_of, tell

@@ -13,7 +13,7 @@ from portal.core import live
 from portal.core.models import LiveEvent
 from portal.realtime import listeners, longpoll, tail
 from principals.models import AgentToken
-from principals.services import tokens as token_services
+from principals.services.tokens import issuing as token_services
 from tests import factories
 from tests.conftest import Api, Cast, sign_in
 from tests.realtime.conftest import PATIENCE_S, announce, tell

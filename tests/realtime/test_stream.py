@@ -47,7 +47,7 @@ for line in sys.stdin:
 """
 REVOKE = """
 from principals.models import AgentToken
-from principals.services import tokens
+from principals.services.tokens import issuing as tokens
 from tests import factories
 token = AgentToken.objects.get()
 tokens.revoke_agent_token(actor=factories.actor_of(token.agent.owner), token=token)

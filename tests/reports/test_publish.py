@@ -10,7 +10,7 @@ from portal.core.models import AuditEvent
 from portal.reports import services
 from portal.reports.models import Report
 from principals.models import Notice
-from principals.services import notices
+from principals.services.notices import writing as notices
 from telemetry.selectors import Period
 from tests import factories
 from tests.conftest import Cast, sign_in

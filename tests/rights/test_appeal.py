@@ -73,7 +73,10 @@ def test_a_kill_switch_ends_with_its_switch(cast: Cast):
         answer(cast.staff, filed)
     assert refused.value.code == "kill_switch_in_force"
     assert Appeal.objects.waiting().exists()
+    office, grant = sign_in(cast.staff), 'value="grant"'
+    assert grant not in office.get("/appeals/").content.decode()
     switches.end(actor=actor, switch=switch, reason="Over.")
+    assert grant in office.get("/appeals/").content.decode()
     assert answer(cast.staff, filed).state == "granted"
 
 
@@ -123,7 +126,7 @@ def test_the_label_of_a_session_can_be_appealed_by_its_person_alone(cast: Cast):
     filed = principal_services.file_label_appeal(
         actor=factories.actor_of(cast.colleague), session=session, reason="That was me."
     )
-    assert "codex" in filed.about
+    assert "Codex" in filed.about
     with pytest.raises(NotFound):
         principal_services.file_label_appeal(actor=factories.actor_of(cast.pi), session=session, reason="x")
     assert answer(cast.staff, filed).state == "granted"
@@ -139,6 +142,7 @@ def test_who_is_held_can_still_appeal(cast: Cast):
     assert "A mistake." in browser.get("/held/").content.decode()
     assert browser.post("/held/appeal/", {"hold": hold.pk, "reason": "Not me."}).status_code == 302
     filed = Appeal.objects.get()
+    assert 'name="hold"' not in browser.get("/held/").content.decode(), "it is not to be appealed twice"
     office = sign_in(cast.staff)
     assert "Not me." in office.get("/appeals/").content.decode()
     assert office.post(f"/appeals/{filed.pk}/answer/", {"decision": "grant", "answer": "Sorry."}).status_code == 302

@@ -14,7 +14,7 @@ from portal.core.models import AuditEvent, LiveEvent
 from principals.actors import SYSTEM_ACTOR
 from principals.models import LabMembership
 from principals.permissions import actor_for_user
-from principals.services.sessions import DeclaredSession, record_sessions
+from principals.services.sessions.recording import DeclaredSession, record_sessions
 from security.models import Finding, Incident, IncidentEvent
 from security.services import MAX_FINDINGS, report_findings
 from telemetry.models import IngestSource

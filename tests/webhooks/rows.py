@@ -2,7 +2,7 @@
 
 from portal.webhooks.models import Webhook
 from principals.models import User
-from principals.services.tokens import peppers
+from principals.services.tokens.issuing import peppers
 
 
 def make_webhook(owner: User, name: str = "ops") -> Webhook:

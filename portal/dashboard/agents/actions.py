@@ -17,7 +17,7 @@ from portal.dashboard.agents.forms import RenewForm, TokenForm, end_of_day, reas
 from portal.dashboard.components.words import facility_zone
 from principals import services as principal_services
 from principals.models import Agent, AgentToken
-from principals.services.tokens import IssuedToken
+from principals.services.tokens.issuing import IssuedToken
 from principals.web import PageRequest, page
 
 

@@ -17,7 +17,7 @@ from principals.actors import Actor
 from principals.engine.agents import suggest_name
 from principals.engine.harnesses import harness_name, known_harnesses
 from principals.models import Agent, AgentSession, Lab, SessionClaim
-from principals.services.sessions import may_work_there
+from principals.services.sessions.recording import may_work_there
 from principals.web import PageRequest, page
 
 LISTED = 5  # kinds of unregistered sessions on the page

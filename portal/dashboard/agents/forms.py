@@ -75,6 +75,7 @@ class RegisterForm(forms.Form):
     owner = forms.ModelChoiceField(
         User.objects.none(),
         label="Who answers for it",
+        empty_label="Choose somebody of the lab",
         help_text="Gets its warnings. The agent can never do more than this person.",
         to_field_name="username",
     )
@@ -250,6 +251,7 @@ class HandoverForm(forms.Form):
     taker = forms.ModelChoiceField(
         User.objects.none(),
         label="Who answers for it from now on",
+        empty_label="Choose somebody of the lab",
         help_text="It passes once both sides agree; its tokens are revoked then.",
         to_field_name="username",
     )

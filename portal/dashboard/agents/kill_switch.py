@@ -127,7 +127,18 @@ def _preview(request: PageRequest, target: Target | None) -> dict[str, Any] | No
     return {
         "reach": selectors.reach_of(target.place), "running": count_running(agents),
         "agents": agents.select_related("owner", "lab").order_by("name")[:SHOWN],
-        "needs_second": switch_services.needs_second(target),
+        **_alone(request, target),
+    }  # fmt: skip
+
+
+def _alone(request: PageRequest, target: Target) -> dict[str, Any]:
+    if not permissions.can(request.actor, "kill_switch.pull"):
+        return {}
+    earlier = switch_services.stopped_alone(request.user)
+    count = selectors.agents_at_any([target.place, *earlier]).count()
+    return {
+        "needs_second": count > settings.KILL_SWITCH_ALONE, "together": count,
+        "earlier": selectors.agents_at_any(earlier).count() if earlier else 0,
     }  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from portal.dashboard.agents.actions import find_agent, show_no_more, show_token
 from portal.dashboard.agents.claims import own_strangers, prefilled, to_register
 from portal.dashboard.agents.forms import DEFAULT_LIFE, RegisterForm
 from portal.dashboard.agents.lab_figures import HOUR_S, LabFigures, lab_figures
+from portal.dashboard.agents.own_stops import stop_panel
 from portal.dashboard.agents.preview import preview_of
 from portal.dashboard.components.words import facility_zone
 from portal.dashboard.formats import date_range, day, money
@@ -39,10 +40,18 @@ from telemetry.figures import Readings
 
 PRICES = "{} a core-hour, {} a GPU-hour"
 NEXT_STEPS = [
-    {"title": "You register it", "note": "As PI or lab manager that is also the approval.", "at": "current"},
-    {"title": "Staff approve", "note": "Only where its risk asks for it; usually the same day.", "at": ""},
+    {"title": "Staff approve", "note": "Only where its risk asks for it.", "at": ""},
     {"title": "You get a token", "note": "Shown once, with two lines to run on the login node.", "at": ""},
     {"title": "It checks in", "note": "When a session of it is declared; jobs in it carry its name.", "at": ""},
+]
+AS_HEAD = [{"title": "You register it", "note": "As PI or lab manager that is also the approval.", "at": "current"}]
+AS_MEMBER = [
+    {"title": "You register it", "note": "Your PI and the lab’s managers are told.", "at": "current"},
+    {
+        "title": "Your lab approves",
+        "note": "Its PI or a manager, or at once the lab’s own rule.",
+        "at": "",
+    },
 ]
 RULE_ON = "Agents of low risk that members register are active at once from now on."
 RULE_OFF = "Every agent of a member waits for a PI or manager again."
@@ -155,9 +164,10 @@ def _show(request: PageRequest, lab: Lab, form: RegisterForm, *, status: int = 2
         "hour_fields": [form["days"], form["start"], form["end"]],
         "zone": settings.FACILITY_TIME_ZONE,
         "may_set_rule": permissions.can(actor, "lab.set_rule", lab),
+        "stopping": stop_panel(actor, lab),
         "rule_holds": selectors.rule_holds(lab),
         "aup": policy_services.current_aup(),
-        "next_steps": NEXT_STEPS,
+        "next_steps": [*(AS_HEAD if manages else AS_MEMBER), *NEXT_STEPS],
         "price_note": PRICES.format(money(settings.PRICE_CORE_HOUR, 3), money(settings.PRICE_GPU_HOUR, 2)),
         "preview": preview_of(form, lab),
         **(_costs(found) if found else {}),

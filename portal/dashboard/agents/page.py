@@ -30,7 +30,7 @@ from principals import services as principal_services
 from principals.actors import Actor
 from principals.engine import checking_in, tiers
 from principals.engine.harnesses import harness_name
-from principals.models import Agent, AgentSession, AgentToken
+from principals.models import Agent, AgentSession, AgentToken, Hold
 from principals.services.agents import RENEWED_FOR
 from principals.web import PageRequest, page
 from telemetry.models import Job
@@ -67,6 +67,8 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
     may = {verb: permissions.can(actor, f"agent.{verb}", found) for verb in VERBS}
     may["accept_aup"] = policy_permissions.can(actor, "aup.accept", found)
     holds = list(selectors.holds_on_agent(found).order_by("placed_at"))
+    suspensions = [hold for hold in holds if hold.kind == Hold.Kind.SUSPENSION]
+    may["resume"] &= all(permissions.outranks(actor, found.lab_id, hold) for hold in suspensions)
     events = audit_of(found, actor)
     aup, acceptance = policy_services.current_aup(), _acceptance(found)
     context = {

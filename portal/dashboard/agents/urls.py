@@ -8,6 +8,7 @@ from portal.dashboard.agents import (
     handover,
     kill_switch,
     my_lab,
+    own_stops,
     page,
     preview,
     registry,
@@ -43,5 +44,7 @@ urlpatterns = [
     path("my-lab/<str:lab>/pass.html", preview.show_preview, name="my-lab-pass"),
     path("my-lab/<str:lab>/rule/", my_lab.set_rule, name="my-lab-rule"),
     path("my-lab/<str:lab>/roll-over/", roll_over.roll_over, name="my-lab-roll-over"),
+    path("my-lab/<str:lab>/stop/", own_stops.stop, name="my-lab-stop"),
+    path("my-lab/<str:lab>/stop/<int:pk>/give-back/", own_stops.give_back, name="my-lab-give-back"),
     path("my-lab/<str:lab>/register/", my_lab.register, name="my-lab-register"),
 ]

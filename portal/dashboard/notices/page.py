@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from principals.engine.notices import KINDS, Kind
 from principals.models import Notice, NoticePreference
-from principals.services import notices as notice_services
+from principals.services.notices import writing as notice_services
 from principals.web import PageRequest, page
 
 PAGE_SIZE: Final = 50

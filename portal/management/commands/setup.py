@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -36,8 +37,8 @@ _OF_FRONT = (
     ("front_from", "Addresses from which your front calls the portal", ""),
 )
 _OF_MAIL = (
-    ("mail_from", "Address that mails are from", ""),
     ("smtp_security", f"How the mail server is spoken to: {', '.join(mail_settings.WAYS)}", "starttls"),
+    ("smtp_port", "Its port; empty: 25, 587 or 465, as it is spoken to", ""),
     ("smtp_user", "Name to sign in there with, empty: none", ""),
 )
 
@@ -71,9 +72,11 @@ class Command(BaseCommand):
         parser.add_argument("--smtp-host", help="the mail server; without one no mail is sent")
         parser.add_argument("--mail-from", help="with a mail server: the address that mails are from")
         parser.add_argument("--smtp-security", help="with a mail server: none, starttls (the default) or tls")
+        parser.add_argument("--smtp-port", help="with a mail server: its port (25, 587 or 465, by --smtp-security)")
         parser.add_argument("--smtp-user", help="with a mail server: the name to sign in there with")
         parser.add_argument("--smtp-password-file", help="with that name: the file that holds its password")
         parser.add_argument("--staff", help="login name of the first staff account")
+        parser.add_argument("--staff-email", help="where that person's notices are mailed to")
         parser.add_argument("--password-file", help="the first line is that account's password; - is standard input")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -105,10 +108,14 @@ class Command(BaseCommand):
         settle(*{"openid": _OF_OPENID, "saml": _OF_SAML, "front": _OF_FRONT}.get(given["sign_in"], ()))
         settle(("smtp_host", "Mail server, for what people are told of; empty: they read it in the portal alone", ""))
         if given["smtp_host"]:
-            settle(*_OF_MAIL)
+            host = urlsplit(given["url"]).hostname or ""  # a machine's number alone is no mail domain
+            named = f"gatehouse@{host}" if asks and "." in host.strip("0123456789.") else ""
+            settle(("mail_from", "Address that mails are from", named), *_OF_MAIL)
             if given["smtp_user"]:
                 settle(("smtp_password_file", "File that holds the password there", ""))
         settle(("staff", "Login name of the first staff account", ""))
+        if given["smtp_host"]:
+            settle(("staff_email", f"Mail address of {given['staff']}; empty: their notices stay in the portal", ""))
         answers = Answers(**{name: value or "" for name, value in given.items()})
         return answers, self._password(answers, options["password_file"], asks=asks)
 
@@ -143,7 +150,8 @@ class Command(BaseCommand):
         """Check the settings, make the tables, add the account: all with the settings that will be written."""
         kept = {name: value for name, value in os.environ.items() if name not in values}
         environment = kept | values | {"LOG_LEVEL": "ERROR"}
-        add = ["add_person", answers.staff, "--staff", *(["--password"] if password else [])]
+        mailed = ["--email", answers.staff_email] if answers.staff_email else []
+        add = ["add_person", answers.staff, "--staff", *mailed, *(["--password"] if password else [])]
         for line, typed in ((["check"], ""), (["migrate", "-v0"], ""), (["collectstatic", "--noinput", "-v0"], ""),
                             (add, password)):  # fmt: skip
             done = subprocess.run(
@@ -159,3 +167,5 @@ class Command(BaseCommand):
             self.stdout.write(f"Start web, worker and beat with GATEHOUSE_ENV_FILE={path} (docs/operators.md).")
         else:
             self.stdout.write(f"Start it: GATEHOUSE_ENV_FILE={path} make run")
+        self.stdout.write("Then labs and their people (manage.py import_labs), the policy (on the page AUP), and jobs "
+                          "(manage.py ingest_jobs): docs/operators.md.")  # fmt: skip

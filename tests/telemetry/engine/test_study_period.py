@@ -122,7 +122,7 @@ def _next_memory(job: Job, rows: list[Job]) -> str:
     return "same" if max(then) == had else "more" if max(then) > had else "less"
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.lists(jobs(), min_size=1, max_size=25))
 def test_what_ran_out_of_memory_is_held_against_the_next_of_the_same(rows: list[Job]) -> None:
     expected: dict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
@@ -165,7 +165,7 @@ def _failed(rows: list[Job]) -> dict[tuple[Any, ...], dict[int, int]]:
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.lists(jobs(), min_size=1, max_size=25))
 def test_who_fails_twice_the_same_way_is_counted_with_what_lies_between(rows: list[Job]) -> None:
     further: dict[str, list[tuple[int, bool, bool, int]]] = defaultdict(list)

@@ -11,7 +11,13 @@ from portal.core.errors import Conflict, NotAllowed
 from principals import permissions
 from principals.engine import networks, tokens
 from principals.models import Agent, AgentToken, LabMembership, User
-from principals.services.tokens import IssuedToken, checked_scopes, latest_end, make_agent_token, require_working
+from principals.services.tokens.issuing import (
+    IssuedToken,
+    checked_scopes,
+    latest_end,
+    make_agent_token,
+    require_working,
+)
 
 LOGIN_LIFE: Final = timedelta(hours=12)
 # What a login may not be given: it would outlive the login.

@@ -20,9 +20,9 @@ from principals.models import (
     LabMembership,
     SessionDeclaration,
 )
-from principals.services import pairing
 from principals.services.directory import Directory
-from principals.services.pairing import Span
+from principals.services.sessions import pairing
+from principals.services.sessions.pairing import Span
 
 # Why a session of a harness belongs to no registered agent, and what would change that for the next one.
 UNREGISTERED: Final = {
@@ -91,7 +91,7 @@ def record_sessions(*, cluster: Cluster, sessions: Iterable[DeclaredSession]) ->
 
     What a collector tells is known by its process alone: the start that it reckons may differ by a second from one
     time to the next. What it sees and a harness declares is one row, with the collector's times and the declared
-    campaign (`principals.services.pairing`).
+    campaign (`principals.services.sessions.pairing`).
     """
     declared = list(sessions)
     with transaction.atomic():

@@ -18,8 +18,8 @@ from principals.engine import device as rules
 from principals.engine import munge, scopes, tokens
 from principals.engine.device import Answer
 from principals.models import Agent, AgentToken, DeviceLogin
-from principals.services.logins import agent_of, issue_login_token
-from principals.services.tokens import IssuedToken, require_working
+from principals.services.tokens.issuing import IssuedToken, require_working
+from principals.services.tokens.logins import agent_of, issue_login_token
 
 KEPT = timedelta(hours=1)  # after its end, so that whoever comes late is told that it ended
 _AGAIN = "Run gatehouse login --device again."

@@ -10,7 +10,7 @@ from portal.core.errors import Conflict
 from principals import permissions
 from principals.actors import Actor
 from principals.models import AgentToken
-from principals.services.tokens import (
+from principals.services.tokens.issuing import (
     IssuedToken,
     hold_agent,
     latest_end,

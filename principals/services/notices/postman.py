@@ -22,8 +22,8 @@ from prometheus_client.core import GaugeMetricFamily
 from portal.core import clock, leases, stopping
 from principals.engine.notices import Due, mails_of
 from principals.models import Notice, NoticeMail
-from principals.services import mailing
-from principals.services.mailing import Line, Refused
+from principals.services.notices import mailing
+from principals.services.notices.mailing import Line, Refused
 
 log = structlog.get_logger(__name__)
 

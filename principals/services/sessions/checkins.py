@@ -1,6 +1,6 @@
 """A harness checks in when it starts a session, beats while it goes on, and says when it ends.
 
-What it says is a declared session (`principals.services.sessions`): where a collector sees the same one it is one row.
+What it says is a declared session (`recording`): where a collector sees the same one it is one row.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from principals import events
 from principals.actors import Actor
 from principals.engine.concurrency import Limit, Verdict, judge_all
 from principals.models import Agent, AgentSession, Cluster, ClusterUser, SessionCheckIn, User
-from principals.services.sessions import DeclaredSession, may_work_there, record_sessions
+from principals.services.sessions.recording import DeclaredSession, may_work_there, record_sessions
 from principals.session_limits import session_limits
 
 SOURCE: Final = "check-in"

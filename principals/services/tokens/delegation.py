@@ -11,7 +11,7 @@ from portal.core import clock
 from portal.core.errors import Conflict, Invalid, NotAllowed
 from principals.actors import Actor
 from principals.models import AgentToken
-from principals.services.tokens import IssuedToken, hold_agent, make_agent_token, require_working
+from principals.services.tokens.issuing import IssuedToken, hold_agent, make_agent_token, require_working
 
 DEEPEST: Final = 3  # sub-agents below one another
 MOST: Final = 20  # that work at once, of one token

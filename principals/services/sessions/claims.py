@@ -12,7 +12,7 @@ from portal.core.errors import Conflict, Invalid, NotAllowed
 from principals import events, permissions
 from principals.actors import Actor
 from principals.models import Agent, AgentSession, ClaimedSession, SessionClaim
-from principals.services.sessions import may_work_there
+from principals.services.sessions.recording import may_work_there
 
 CLAIMED_FOR: Final = timedelta(days=30)  # what ended longer ago is not asked about any more
 MOST_AT_ONCE: Final = 1000

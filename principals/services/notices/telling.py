@@ -13,9 +13,19 @@ from django.db.models import Exists, OuterRef, QuerySet
 from portal.core import clock
 from principals import selectors
 from principals.engine.harnesses import harness_name
-from principals.models import Agent, AgentHandover, AgentToken, Hold, Lab, LabMembership, NoticePreference, User
+from principals.models import (
+    Agent,
+    AgentApproval,
+    AgentHandover,
+    AgentToken,
+    Hold,
+    Lab,
+    LabMembership,
+    NoticePreference,
+    User,
+)
 from principals.permissions import MANAGING_ROLES
-from principals.services.notices import notify
+from principals.services.notices.writing import notify
 
 TOKEN_WITHIN: Final = timedelta(days=7)  # of its end
 _PEOPLE: Final[dict[str, str]] = {Hold.Subject.USER: Hold.Subject.USER, Hold.Subject.OWNER: Hold.Subject.USER}
@@ -114,12 +124,23 @@ def _url_of(hold: Hold) -> str:
 
 
 def tell_of_waiting(agent: Agent) -> int:
-    """Tell the PIs and managers of its lab that an agent waits for them; return how many were told."""
-    heads = LabMembership.objects.filter(lab=agent.lab_id, role__in=MANAGING_ROLES)
+    """Tell the PIs and managers of its lab that an agent waits for them, after their yes staff; return how many."""
+    by_lab = AgentApproval.Kind.LAB in selectors.approvals_missing(agent)
+    heads = LabMembership.objects.filter(lab=agent.lab_id, role__in=MANAGING_ROLES).values_list("user_id", flat=True)
+    staff = User.objects.filter(is_research_computing=True).values_list("pk", flat=True)
     return notify(
-        people=heads.values_list("user_id", flat=True), kind="agent_waiting", key=f"agent_waiting:{agent.pk}",
+        people=heads if by_lab else staff, kind="agent_waiting",
+        key=f"agent_waiting:{agent.pk}{'' if by_lab else ':staff'}",
         title=f"{agent.name} waits for your approval", url=agent.get_absolute_url(),
         text=f"{agent.owner.username} registered it in {agent.lab.title}. What it is for: {agent.purpose}",
+    )  # fmt: skip
+
+
+def tell_of_approval(agent: Agent) -> int:
+    """Tell an agent's owner that every approval is given; return how many were told."""
+    return notify(
+        people=[agent.owner_id], kind="agent_approved", key=f"agent_approved:{agent.pk}",
+        title=f"{agent.name} is approved", url=agent.get_absolute_url(), text="Make its token on its page.",
     )  # fmt: skip
 
 

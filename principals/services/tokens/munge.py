@@ -17,8 +17,8 @@ from principals.engine import munge as rules
 from principals.engine import networks
 from principals.engine.munge import Decoded, Statement
 from principals.models import Agent, AgentToken, ClusterUser, User
-from principals.services.logins import agent_of, issue_login_token
-from principals.services.tokens import IssuedToken
+from principals.services.tokens.issuing import IssuedToken
+from principals.services.tokens.logins import agent_of, issue_login_token
 
 NONCE_LIFE_S: Final = 300
 UNMUNGE_PATIENCE_S: Final = 10

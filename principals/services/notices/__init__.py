@@ -1,0 +1,1 @@
+"""Notices: what is told to whom, written as rows, put into mails and sent."""
