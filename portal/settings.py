@@ -11,7 +11,7 @@ from urllib.parse import quote
 from celery.schedules import crontab
 from environ import FileAwareEnv
 
-from portal.core import csp, environment_file, logs, mail_settings, sign_in
+from portal.core import csp, environment_file, logs, mail_settings, saml, sign_in
 from portal.core.data_folder import prepare_data_folder
 from portal.core.secret_files import read_or_make_secret
 from portal.webhooks import hosts as webhook_hosts
@@ -72,6 +72,7 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
+    "allauth.socialaccount.providers.saml",
     "allauth.mfa",
     "portal.core",
     "principals",
@@ -166,7 +167,7 @@ SOCIALACCOUNT_ADAPTER = "principals.sign_in.SocialAdapter"
 # By a link: the policy's form-action forbids a form that leads to another host.
 SOCIALACCOUNT_LOGIN_ON_GET = True
 SOCIALACCOUNT_ONLY = False
-SOCIALACCOUNT_PROVIDERS = {"openid_connect": sign_in.openid_app(SIGN_IN)}
+SOCIALACCOUNT_PROVIDERS = {"openid_connect": sign_in.openid_app(SIGN_IN), "saml": saml.app(SIGN_IN.saml)}
 MFA_ADAPTER = "principals.sign_in.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = f"Gatehouse, {FACILITY_NAME}"

@@ -98,16 +98,10 @@ class SocialAdapter(DefaultSocialAccountAdapter):
         raise ImmediateHttpResponse(response)
 
     def _sign_in(self, request: HttpRequest, sociallogin: SocialLogin) -> HttpResponse:
-        claims = _claims_of(sociallogin.account.extra_data)
-        add = settings.SIGN_IN.unknown == "add"
-        user = principal_services.person_behind(actor=SYSTEM_ACTOR, claims=claims, add_unknown=add)
-        settle_roles(user, claims.groups)
-        if request.user.is_authenticated:
-            logout(request)
-        record_authentication(request, user, "socialaccount", provider=sociallogin.account.provider)
-        return perform_login(
-            request, user, email_verification="none", redirect_url=sociallogin.get_redirect_url(request)
-        )
+        return let_in(
+            request, _claims_of(sociallogin.account.extra_data), provider=sociallogin.account.provider,
+            onward=sociallogin.get_redirect_url(request),
+        )  # fmt: skip
 
     def on_authentication_error(
         self, request: HttpRequest, provider: Any, error: Any = None, exception: Any = None, extra_context: Any = None
@@ -115,6 +109,17 @@ class SocialAdapter(DefaultSocialAccountAdapter):
         if error == AuthError.CANCELLED:
             raise ImmediateHttpResponse(redirect("sign-in"))
         raise ImmediateHttpResponse(provider_failed(request, exception or error))
+
+
+def let_in(request: HttpRequest, claims: Claims, *, provider: str, onward: str | None) -> HttpResponse:
+    """Sign in the person whom a provider's claims mean, and lead them on. Errors: those of `person_behind`."""
+    add = settings.SIGN_IN.unknown == "add"
+    user = principal_services.person_behind(actor=SYSTEM_ACTOR, claims=claims, add_unknown=add)
+    settle_roles(user, claims.groups)
+    if request.user.is_authenticated:
+        logout(request)
+    record_authentication(request, user, "socialaccount", provider=provider)
+    return perform_login(request, user, email_verification="none", redirect_url=onward or None)
 
 
 def provider_failed(request: HttpRequest, why: object) -> HttpResponse:

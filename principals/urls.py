@@ -2,13 +2,17 @@
 
 from django.urls import path
 
-from principals import device_page, second_factor, views
+from principals import device_page, saml_views, second_factor, views
 
 urlpatterns = [
     path("sign-in/", views.SignIn.as_view(), name="sign-in"),
     path("sign-in/", views.SignIn.as_view(), name="account_login"),
     path("sign-in/with/<slug:provider_id>/", views.with_provider, name="openid_connect_login"),
     path("sign-in/with/<slug:provider_id>/callback/", views.back_from_provider, name="openid_connect_callback"),
+    path("sign-in/saml/", saml_views.start, name="saml-start"),
+    path("sign-in/saml/acs/", saml_views.acs, name="saml-acs"),
+    path("sign-in/saml/finish/", saml_views.finish, name="saml-finish"),
+    path("sign-in/saml/metadata/", saml_views.metadata, name="saml-metadata"),
     path("sign-in/second-factor/", second_factor.Ask.as_view(), name="mfa_authenticate"),
     path("sign-in/again/", second_factor.PasswordAgain.as_view(), name="account_reauthenticate"),
     path("sign-in/again/code/", second_factor.CodeAgain.as_view(), name="mfa_reauthenticate"),

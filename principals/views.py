@@ -45,13 +45,16 @@ class SignIn(LoginView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context = super().get_context_data(**kwargs)
         choices = settings.SIGN_IN
-        provider = None
+        # Where it leads was checked by `LoginView`, and is again on the way back.
+        onward = self.get_redirect_url()
+        query = f"?{urlencode({'next': onward})}" if onward else ""
+        providers = []
         if choices.by_oidc:
             url = reverse("openid_connect_login", args=[OIDC])
-            # Where it leads was checked by `LoginView`, and is again on the way back.
-            onward = self.get_redirect_url()
-            provider = {"name": choices.oidc_name, "url": f"{url}?{urlencode({'next': onward})}" if onward else url}
-        return context | {"provider": provider, "local": choices.local, "by_front": choices.by_remote_user}
+            providers.append({"name": choices.oidc_name, "url": url + query})
+        if choices.saml.is_set:
+            providers.append({"name": choices.saml.name, "url": reverse("saml-start") + query})
+        return context | {"providers": providers, "local": choices.local, "by_front": choices.by_remote_user}
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not settings.SIGN_IN.local:

@@ -6,6 +6,9 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
+from portal.core import saml
+from portal.core.saml import Saml
+
 ROLES = ("staff", "infosec", "auditor", "none")
 UNKNOWN = ("refuse", "add")
 SECOND_FACTOR = ("offer", "staff")
@@ -33,6 +36,7 @@ class SignIn:
     remote_header: str = ""
     remote_from: tuple[IPv4Network | IPv6Network, ...] = ()
     second_factor: str = "offer"
+    saml: Saml = field(default_factory=Saml)
     faults: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -67,6 +71,7 @@ def read(env: Any, *, facility: str) -> SignIn:
         remote_header=env.str("GATEHOUSE_REMOTE_USER_HEADER", default="").strip(),
         remote_from=_networks(env.str("GATEHOUSE_REMOTE_USER_FROM", default=""), faults),
         second_factor=_choice(env, "GATEHOUSE_SECOND_FACTOR", SECOND_FACTOR, faults),
+        saml=saml.read(env, facility=facility),
     )
     return replace(found, faults=(*faults, *_half_set(found)))
 
@@ -132,7 +137,9 @@ def _networks(text: str, faults: list[tuple[str, str]]) -> tuple[IPv4Network | I
 def _half_set(found: SignIn) -> list[tuple[str, str]]:
     """Say what is set without what it needs."""
     return [
-        (what, remedy) for bad, what, remedy in (*_of_provider(found), *_of_front(found), *_of_groups(found)) if bad
+        (what, remedy)
+        for bad, what, remedy in (*_of_provider(found), *saml.faults(found.saml), *_of_front(found), *_of_groups(found))
+        if bad
     ]
 
 
@@ -161,9 +168,9 @@ def _of_provider(found: SignIn) -> list[tuple[bool, str, str]]:
             "Set GATEHOUSE_LOGIN_CLAIM to the claim that is the login name on your clusters.",
         ),
         (
-            not (found.local or found.by_oidc or found.by_remote_user),
+            not (found.local or found.by_oidc or found.saml.is_set or found.by_remote_user),
             "Nobody can sign in: GATEHOUSE_LOCAL_SIGN_IN is off and nothing else is set.",
-            "Set the GATEHOUSE_OIDC_… variables, or GATEHOUSE_REMOTE_USER_HEADER and GATEHOUSE_REMOTE_USER_FROM.",
+            "Set the GATEHOUSE_OIDC_… or GATEHOUSE_SAML_… variables, or those of GATEHOUSE_REMOTE_USER_….",
         ),
     ]
 
@@ -189,12 +196,12 @@ def _of_front(found: SignIn) -> list[tuple[bool, str, str]]:
 
 
 def _of_groups(found: SignIn) -> list[tuple[bool, str, str]]:
-    reads = bool(found.groups_claim or found.system_groups)
+    reads = bool(found.groups_claim or found.saml.groups or found.system_groups)
     return [
         (
             bool(found.group_roles) and not reads,
             "GATEHOUSE_GROUP_ROLES is set, and nothing says which groups a person is in.",
-            "Set GATEHOUSE_GROUPS_CLAIM, or GATEHOUSE_SYSTEM_GROUPS=1 where this host knows people’s groups.",
+            "Set GATEHOUSE_GROUPS_CLAIM or GATEHOUSE_SAML_GROUPS, or GATEHOUSE_SYSTEM_GROUPS=1 for this host’s.",
         ),
         (
             reads and not found.group_roles,

@@ -11,7 +11,7 @@ from environ import Env
 from portal.core import mail_settings, sign_in
 from portal.core.errors import Invalid
 
-SIGN_IN = ("password", "openid", "front")
+SIGN_IN = ("password", "openid", "saml", "front")
 _DATABASES = ("postgres://", "postgresql://")
 _BROKERS = ("redis://", "rediss://")
 
@@ -30,6 +30,8 @@ class Answers:
     oidc_client_id: str
     oidc_secret_file: str
     login_claim: str
+    saml_metadata: str
+    saml_login: str
     front_header: str
     front_from: str
     smtp_host: str
@@ -107,6 +109,13 @@ def _of_sign_in(answers: Answers) -> dict[str, str]:
         return {"GATEHOUSE_REMOTE_USER_HEADER": answers.front_header, "GATEHOUSE_REMOTE_USER_FROM": answers.front_from}
     if answers.sign_in == "password":
         return {}
+    if answers.sign_in == "saml":
+        _require(
+            answers.saml_metadata and answers.saml_login,
+            "Of SAML the metadata or the attribute with the login name are missing.",
+            "Give --saml-metadata (GATEHOUSE_SAML_METADATA) and --saml-login (GATEHOUSE_SAML_LOGIN).",
+        )
+        return {"GATEHOUSE_SAML_METADATA": answers.saml_metadata, "GATEHOUSE_SAML_LOGIN": answers.saml_login}
     secret = _secret_in(answers.oidc_secret_file, "the client secret", "--oidc-secret-file")
     claim = {"GATEHOUSE_LOGIN_CLAIM": answers.login_claim} if answers.login_claim else {}
     return {

@@ -12,6 +12,7 @@ from tests.support.openid import choices
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OIDC = {"OIDC_ISSUER": "https://id.example.org", "OIDC_CLIENT_ID": "gatehouse", "OIDC_CLIENT_SECRET": "s"}
+SAML = {"SAML_METADATA": "https://id.example.org/metadata", "SAML_LOGIN": "uid"}
 FRONT = {"REMOTE_USER_HEADER": "X-Remote-User", "REMOTE_USER_FROM": "10.0.4.7 2001:db8::7/128"}
 
 
@@ -26,6 +27,8 @@ FRONT = {"REMOTE_USER_HEADER": "X-Remote-User", "REMOTE_USER_FROM": "10.0.4.7 20
         OIDC | {"GROUPS_CLAIM": "groups", "GROUP_ROLES": "cn=a b,dc=x=staff; c=infosec;"},
         FRONT | {"SYSTEM_GROUPS": "1", "GROUP_ROLES": "rc=staff", "UNKNOWN_PEOPLE": "add"},
         {"SECOND_FACTOR": "staff"},
+        SAML | {"LOCAL_SIGN_IN": "0", "UNKNOWN_PEOPLE": "add"},
+        SAML | {"SAML_GROUPS": "memberOf", "GROUP_ROLES": "rc=staff"},
     ],
 )
 def test_whole_choices_pass(values):
@@ -54,6 +57,10 @@ def test_whole_choices_pass(values):
         (OIDC | {"GROUPS_CLAIM": "g", "GROUP_ROLES": "rc=root"}, "'rc=root'", "staff, infosec, auditor or none"),
         ({"GROUPS_CLAIM": "groups", "GROUP_ROLES": "rc=staff"}, "without a provider", "GATEHOUSE_OIDC_"),
         ({"LOGIN_CLAIM": "uid"}, "without a provider", "GATEHOUSE_OIDC_"),
+        ({"SAML_METADATA": "https://id.example.org/m"}, "SAML is half set", "GATEHOUSE_SAML_LOGIN"),
+        ({"SAML_GROUPS": "memberOf", "GROUP_ROLES": "rc=staff"}, "SAML is half set", "GATEHOUSE_SAML_METADATA"),
+        (SAML | {"SAML_METADATA": "http://id.example.org/m"}, "no https", "https://"),
+        (SAML | {"SAML_METADATA": "/nowhere/idp.xml"}, "not there", "Save"),
         ({"LOCAL_SIGN_IN": "0"}, "Nobody can sign in", "GATEHOUSE_OIDC_"),
         ({"SECOND_FACTOR": "all"}, "GATEHOUSE_SECOND_FACTOR", "offer or staff"),
     ],

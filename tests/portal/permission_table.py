@@ -59,6 +59,9 @@ PAGES: list[Row] = [
     # No provider is set: tests/principals/test_sign_in_openid.py has one.
     Row("GET", "/sign-in/with/{provider}/", 404),
     Row("GET", "/sign-in/with/{provider}/callback/", 404),
+    # Nor one for SAML: tests/principals/test_sign_in_saml.py has one.
+    *(Row("GET", f"/sign-in/saml/{page}", 404) for page in ("", "finish/", "metadata/")),
+    Row("POST", "/sign-in/saml/acs/", 404),
     Row("GET", "/sign-in/second-factor/", 302),
     Row("GET", "/sign-in/again/", 403, {"nobody": 302}),
     Row("GET", "/sign-in/again/code/", 403, {"nobody": 302}),

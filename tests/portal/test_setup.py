@@ -83,6 +83,8 @@ def test_it_overwrites_nothing(tmp_path):
     [
         (["--sign-in", "password"], "--password-file"),
         (["--sign-in", "openid", "--staff", "u0007"], "--oidc-secret-file"),
+        (["--sign-in", "saml", "--staff", "u0007"], "GATEHOUSE_SAML_METADATA"),
+        (["--sign-in", "saml", "--staff", "u0007", "--saml-metadata", "/no.xml", "--saml-login", "uid"], "not there"),
         (["--sign-in", "front", "--staff", "u0007"], "GATEHOUSE_REMOTE_USER_FROM"),
         (["--sign-in", "front", "--front-from", "10.0.4.7"], "--staff"),
         (

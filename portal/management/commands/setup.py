@@ -28,6 +28,10 @@ _OF_OPENID = (
     ("oidc_secret_file", "File that holds the client secret", ""),
     ("login_claim", "Claim that is the login name on your clusters; empty: people are known by verified address", ""),
 )
+_OF_SAML = (
+    ("saml_metadata", "Metadata of the provider: a file, or its https:// address", ""),
+    ("saml_login", "Attribute (by its Name) that is the login name on your clusters", ""),
+)
 _OF_FRONT = (
     ("front_header", "Header in which your front names the person", "X-Remote-User"),
     ("front_from", "Addresses from which your front calls the portal", ""),
@@ -61,6 +65,8 @@ class Command(BaseCommand):
         parser.add_argument("--oidc-client-id", help="with openid: the client id there (gatehouse)")
         parser.add_argument("--oidc-secret-file", help="with openid: the file that holds the client secret")
         parser.add_argument("--login-claim", help="with openid: the claim that is the login name on your clusters")
+        parser.add_argument("--saml-metadata", help="with saml: the provider's metadata, a file or an https:// address")
+        parser.add_argument("--saml-login", help="with saml: the attribute that is the login name on your clusters")
         parser.add_argument("--front-header", help="with front: the header that names the person (X-Remote-User)")
         parser.add_argument("--front-from", help="with front: the addresses from which it calls the portal")
         parser.add_argument("--smtp-host", help="the mail server; without one no mail is sent")
@@ -99,7 +105,7 @@ class Command(BaseCommand):
         if given["database"]:
             settle(("broker", "Broker and cache: redis://…", "redis://127.0.0.1:6379/0" if asks else ""))
         settle(("sign_in", f"How people sign in: {', '.join(SIGN_IN)}", "password"))
-        settle(*{"openid": _OF_OPENID, "front": _OF_FRONT}.get(given["sign_in"], ()))
+        settle(*{"openid": _OF_OPENID, "saml": _OF_SAML, "front": _OF_FRONT}.get(given["sign_in"], ()))
         settle(("smtp_host", "Mail server, for what people are told of; empty: they read it in the portal alone", ""))
         if given["smtp_host"]:
             host = urlsplit(given["url"]).hostname or ""  # a machine's number alone is no mail domain
