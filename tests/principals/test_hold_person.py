@@ -16,7 +16,7 @@ from tests.portal.permission_world import paths_of
 pytestmark = pytest.mark.django_db
 REASON = "A key of this account was exposed."
 # The choice of colours and the sign-in itself belong to whoever sits there; to appeal is what is left to them.
-OPEN = {"/theme/", "/sign-in/", "/held/appeal/"}
+OPEN = {"/theme/", "/sign-in/", "/sign-in/saml/acs/", "/held/appeal/"}
 
 
 def hold(person: User, **options: object) -> Hold:
