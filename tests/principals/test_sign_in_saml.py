@@ -15,6 +15,7 @@ from lxml import etree
 
 from portal.core.models import AuditEvent
 from principals.models import SignInIdentity, User
+from principals.saml import NoProof, read_answer
 from tests import factories
 from tests.support import saml
 from tests.support import saml_provider as idp
@@ -163,6 +164,43 @@ def test_what_was_altered_lets_nobody_in_and_a_comment_makes_no_other_name(porta
     assert _send(client, _altered(saml.answer_xml(asked, ADA, KEYS))).status_code == 401
     _send(client, _comment(saml.answer_xml(asked, ADA, KEYS)))
     assert not SignInIdentity.objects.exclude(subject="ada-at-idp").exists()
+
+
+SUBJECT_ID = "urn:oasis:names:tc:SAML:attribute:subject-id"
+
+
+@pytest.mark.parametrize("name", [SUBJECT_ID, "groups", "another"])
+def test_attributes_beside_the_assertion_count_for_nothing(portal, name) -> None:
+    """The schema lets anything stand in Extensions, and no signature of an assertion covers them."""
+    boss = factories.make_user("boss", is_research_computing=True)
+    SignInIdentity.objects.create(user=boss, issuer=f"saml:{saml.IDP}", subject="rc-staff")
+    client, asked = _begin()
+    own = (
+        f'<samlp:Extensions><saml:AttributeStatement><saml:Attribute Name="{name}"><saml:AttributeValue>rc-staff'
+        "</saml:AttributeValue></saml:Attribute></saml:AttributeStatement></samlp:Extensions><samlp:Status>"
+    )
+    _send(client, saml.answer_xml(asked, ADA, KEYS).replace("<samlp:Status>", own))
+    assert (_who(client), User.objects.get(username="u0007").is_research_computing) == ("u0007", False)
+
+
+_REFERENCE = '<Reference URI="file:///dev/zero"/>'
+_XSLT = '<Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116"/>'
+
+
+@pytest.mark.parametrize(
+    ("before", "more", "kind"),
+    [
+        pytest.param("</SignedInfo>", _REFERENCE, "references", id="a file"),
+        pytest.param("</Signature>", f"<Object><Manifest>{_REFERENCE}</Manifest></Object>", "references", id="listed"),
+        pytest.param("</Transforms>", _XSLT, "transforms", id="a program"),
+    ],
+)
+def test_a_signature_that_nobody_made_reads_no_file_and_runs_nothing(portal, before, more, kind) -> None:
+    """What a signature refers to is read before the signature is: an endless file would be read for ever."""
+    text = saml.answer_xml("_asked", ADA, KEYS)
+    assert text.count(before) == 1
+    with pytest.raises(NoProof, match=f"^{kind}$"):
+        read_answer(saml.packed(text.replace(before, more + before)))
 
 
 def test_an_answer_is_good_once_and_for_the_browser_that_asked(portal) -> None:
