@@ -264,6 +264,11 @@ def test_what_is_no_answer_is_refused(portal, odd) -> None:
     assert Client().post("/sign-in/saml/acs/", {"SAMLResponse": odd}).status_code == 401
 
 
+@pytest.mark.parametrize("length", ["", "abc", "600000"])
+def test_what_does_not_say_its_size_is_not_read(portal, length) -> None:
+    assert Client().post("/sign-in/saml/acs/", {"SAMLResponse": "x"}, CONTENT_LENGTH=length).status_code == 401
+
+
 def test_no_account_is_taken_by_an_address_or_a_name_that_passed_on(portal) -> None:
     mail = "urn:oid:0.9.2342.19200300.100.1.3"
     for told in ({mail: ["ada@example.org"], "x": ["y"]}, {UID: ["u0007", "u0008"]}, {UID: [" u0007"]}):
