@@ -238,6 +238,8 @@ def resume_agent(*, actor: Actor, agent: Agent, reason: str) -> Agent:
     permissions.require(actor, "agent.resume", agent)
     _require_reason(reason)
     with transaction.atomic():
+        # The row is the lock: what is lifted below is what was looked at, not what somebody else placed meanwhile.
+        Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
         for hold in Hold.objects.in_force().on(Hold.Subject.AGENT, agent.pk).filter(kind=Hold.Kind.SUSPENSION):
             if not permissions.outranks(actor, agent.lab_id, hold):
                 raise NotAllowed(
