@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -13,6 +14,7 @@ from django.http import HttpResponse
 from django.test import Client
 from lxml import etree
 
+from portal.core import clock
 from portal.core.models import AuditEvent
 from principals.models import SignInIdentity, User
 from principals.saml import NoProof, read_answer
@@ -257,6 +259,19 @@ def test_entities_are_refused(portal, prolog) -> None:
     assert _send(client, prolog + saml.answer_xml(asked, ADA, KEYS)).status_code == 401
     portal.write_text(saml.metadata(KEYS, prolog=prolog))
     assert Client().get("/sign-in/saml/").status_code == 401
+
+
+@pytest.mark.parametrize("place", ["itself", "all", "some"])
+def test_metadata_end_while_the_portal_runs(portal, place) -> None:
+    """Also by the end of a group that the provider stands in, and never because they were good at the start."""
+    end = f'validUntil="{clock.now() + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"'
+    group = '<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata" {0}>{1}</md:EntitiesDescriptor>'
+    own = saml.metadata(KEYS, more=end if place == "itself" else "")
+    inner = group.format(end if place == "some" else "", own)
+    portal.write_text(group.format(end if place == "all" else "", inner))
+    assert Client().get("/sign-in/saml/").status_code == 302
+    with clock.at(clock.now() + timedelta(hours=2)):
+        assert Client().get("/sign-in/saml/").status_code == 401
 
 
 @pytest.mark.parametrize("odd", ["", "\0", "%%%", "PHg+", "A" * 300_000, "PHNhbWxwOlJlc3BvbnNlLz4="], ids=range(6))
