@@ -248,6 +248,26 @@ def test_two_who_pull_it_at_once_make_one(cast: Cast) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_one_who_pulls_two_at_once_is_counted_once_for_both(cast: Cast, settings) -> None:
+    settings.KILL_SWITCH_ALONE = 1
+    begin, states = threading.Barrier(2), list[str]()
+
+    def run(name: str) -> None:
+        try:
+            begin.wait(30)
+            states.append(pull(cast, "agent", name).state)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(agent.name,)) for agent in (cast.agent, cast.foreign_agent)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(states) == ["asked", "in_force"]
+
+
+@pytest.mark.django_db(transaction=True)
 def test_what_somebody_agrees_to_is_not_withdrawn_meanwhile(cast: Cast, settings, monkeypatch) -> None:
     """Of a yes and a no at once one is refused: nobody is told that nobody was stopped while agents are."""
     settings.KILL_SWITCH_ALONE = 0
