@@ -115,6 +115,28 @@ def test_nobody_resumes_what_somebody_higher_suspended(cast: Cast, case: str) ->
     assert Hold.objects.in_force().filter(kind="suspension").exists() is not may
 
 
+def test_an_owner_who_suspends_first_keeps_nobody_higher_from_it(cast: Cast) -> None:
+    def page(who: str) -> str:
+        return sign_in(getattr(cast, who)).get(f"/agents/{cast.agent.name}/").content.decode()
+
+    def suspend(who: str) -> None:
+        principal_services.suspend_agent(actor=factories.actor_of(getattr(cast, who)), agent=cast.agent, reason="Leak.")
+
+    suspend("colleague")
+    for who, below in (("pi", "colleague"), ("staff", "pi")):
+        assert "Suspend it as well" in page(who) and "Suspend it as well" not in page(below)
+        suspend(who)
+        for again in (below, who):
+            with pytest.raises(Conflict):
+                suspend(again)
+        with pytest.raises(NotAllowed):
+            principal_services.resume_agent(
+                actor=factories.actor_of(getattr(cast, below)), agent=cast.agent, reason="x"
+            )
+    principal_services.resume_agent(actor=factories.actor_of(cast.staff), agent=cast.agent, reason="Mended.")
+    assert not Hold.objects.in_force().filter(kind="suspension").exists()
+
+
 @pytest.mark.sql
 @pytest.mark.django_db(transaction=True)
 def test_what_staff_suspend_while_its_owner_resumes_it_stays(cast: Cast, monkeypatch) -> None:
