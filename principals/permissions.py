@@ -166,6 +166,11 @@ def outranks(actor: Actor, lab_id: int, hold: Hold) -> bool:
     return Hold.Standing.values.index(standing_over(actor, lab_id)) >= hold.rank
 
 
+def stands_above(actor: Actor, lab_id: int, hold: Hold) -> bool:
+    """Say whether an actor stands higher than who placed a hold: then theirs counts beside it."""
+    return Hold.Standing.values.index(standing_over(actor, lab_id)) > hold.rank
+
+
 def _approves_for_lab(actor: Actor, agent: Agent) -> bool:
     return _manages(actor, agent.lab_id)
 

@@ -1,7 +1,8 @@
 """Sign-in by SAML 2.0: what a provider's answer must hold before it is believed. Statements are python3-saml's to read.
 
-Beyond what python3-saml asks: who is meant (audience, recipient) must be told at all; the request that an answer is to
-counts as the signed assertion tells it, never as the unsigned envelope does; an assertion is good once.
+Beyond what python3-saml asks: who is meant (audience, recipient) must be told at all; attributes and the request that
+an answer is to count as the signed assertion tells them, never as the unsigned envelope does; a signature covers what
+it stands in and nothing else, by the two transforms of SAML; an assertion is good once.
 """
 
 import hashlib
@@ -27,7 +28,12 @@ SUBJECTS = (  # OASIS SAML V2.0 Subject Identifier Attributes: never given to an
     "urn:oasis:names:tc:SAML:attribute:pairwise-id",
 )
 _SKEW_S = 600
-_NS = {"saml": "urn:oasis:names:tc:SAML:2.0:assertion"}
+_NS = {"saml": "urn:oasis:names:tc:SAML:2.0:assertion", "ds": "http://www.w3.org/2000/09/xmldsig#"}
+_TRANSFORMS = frozenset({  # SAML core 2.0, 5.4.4; others let whoever sends it read files here, or compute for ever
+    "http://www.w3.org/2000/09/xmldsig#enveloped-signature",
+    "http://www.w3.org/2001/10/xml-exc-c14n#",
+    "http://www.w3.org/2001/10/xml-exc-c14n#WithComments",
+})  # fmt: skip
 
 
 class NoProof(ValueError):
@@ -71,9 +77,11 @@ def read_answer(text: str) -> Answer:
     config = _config()
     try:
         response = OneLogin_Saml2_Response(OneLogin_Saml2_Settings(config), text)
+        _require_plain_signatures(response.document)
         response.is_valid(_request_data(), raise_exceptions=True)
-        asked = _asked(response, config)
-        nameid, attributes = response.get_nameid_data(), _attributes(response)
+        assertion = _assertion(response)
+        asked = _asked(response, assertion, config)
+        nameid, attributes = response.get_nameid_data(), _attributes(assertion)
         once = (response.get_assertion_id(), response.valid_scd_not_on_or_after)
     except (OneLogin_Saml2_ValidationError, OneLogin_Saml2_Error) as error:
         raise NoProof(_kind(error)) from error
@@ -87,14 +95,32 @@ def read_answer(text: str) -> Answer:
     return Answer(_claims(issuer, nameid, attributes, settings.SIGN_IN.saml), asked)
 
 
-def _asked(response: Any, config: dict[str, Any]) -> str:
-    """Return the request's id as the signed assertion tells it, once it is clear that the assertion is for us.
+def _require_plain_signatures(document: Any) -> None:
+    """Refuse signatures that refer to more than one element of this document, or transform it in ways of their own.
 
-    That there is one assertion in the document, at any depth, and that it is signed, was made sure of before.
+    What is referred to is fetched and transformed before it is known whether the provider signed anything.
     """
+    for signature in document.iterfind(".//ds:Signature", _NS):
+        references = signature.findall(".//ds:Reference", _NS)
+        if len(references) != 1 or not (references[0].get("URI") or "").startswith("#"):
+            raise NoProof("references")
+    transforms = document.iterfind(".//ds:Transform", _NS)
+    if any(transform.get("Algorithm") not in _TRANSFORMS for transform in transforms):
+        raise NoProof("transforms")
+
+
+def _assertion(response: Any) -> Any:
+    """Return the one assertion of the document, at any depth; that it is signed was made sure of before."""
     assertions = response.document.findall(".//saml:Assertion", _NS)
-    confirmations = response.document.findall(".//saml:SubjectConfirmationData", _NS)
-    if len(assertions) != 1 or len(confirmations) != 1:
+    if len(assertions) != 1:
+        raise NoProof("assertions")
+    return assertions[0]
+
+
+def _asked(response: Any, assertion: Any, config: dict[str, Any]) -> str:
+    """Return the request's id as the signed assertion tells it, once it is clear that the assertion is for us."""
+    confirmations = assertion.findall(".//saml:SubjectConfirmationData", _NS)
+    if len(confirmations) != 1:
         raise NoProof("confirmations")
     if config["sp"]["entityId"] not in response.get_audiences():
         raise NoProof("audience")
@@ -108,10 +134,13 @@ def _asked(response: Any, config: dict[str, Any]) -> str:
     return str(asked)
 
 
-def _attributes(response: Any) -> dict[str, list[str]]:
-    """Return the attributes by name, values as they are: python3-saml strips, and ` ada` may be somebody else."""
+def _attributes(assertion: Any) -> dict[str, list[str]]:
+    """Return the assertion's own attributes by name, never what stands around it, which nobody signed.
+
+    Values are as they are: python3-saml strips, and ` ada` may be somebody else.
+    """
     found: dict[str, list[str]] = {}
-    for attribute in response.document.findall(".//saml:AttributeStatement/saml:Attribute", _NS):
+    for attribute in assertion.findall("saml:AttributeStatement/saml:Attribute", _NS):
         values = [str(value.xpath("string()")) for value in attribute.findall("saml:AttributeValue", _NS)]
         found.setdefault(attribute.get("Name", ""), []).extend(values)
     return found

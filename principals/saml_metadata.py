@@ -1,5 +1,7 @@
 """What the metadata of a SAML provider say: where it signs people in, and by which keys it signs."""
 
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,9 @@ import requests
 from django.conf import settings
 from django.core.cache import cache
 from django.core.checks import CheckMessage, Error
-from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from portal.core import clock
 from portal.core.saml import Saml
 
 MAX_BYTES = 2_000_000
@@ -36,14 +38,15 @@ def provider_of(choices: Saml) -> dict[str, Any]:
     """Return what the metadata say of the provider, as python3-saml takes it. Errors: `ValueError`, `OSError`."""
     if not choices.is_address:
         path = Path(choices.metadata)
-        return _parsed(_within(path.read_bytes()), choices.provider)
+        return _valid(_within(path.read_bytes()), choices.provider)
     key = f"saml-metadata:{choices.metadata}"
-    text = cache.get(key)
-    if text is None:
-        text = _fetched(choices.metadata)
-        _parsed(text, choices.provider)  # what cannot be read is not kept
-        cache.set(key, text, FETCHED_FOR_S)
-    return _parsed(text, choices.provider)
+    if (kept := cache.get(key)) is not None:
+        with suppress(ValueError):  # what it was valid until may have passed: there is newer
+            return _valid(kept, choices.provider)
+    text = _fetched(choices.metadata)
+    found = _valid(text, choices.provider)  # what cannot be read is not kept
+    cache.set(key, text, FETCHED_FOR_S)
+    return found
 
 
 def _fetched(address: str) -> bytes:
@@ -62,8 +65,17 @@ def _within(text: bytes) -> bytes:
     return text
 
 
+def _valid(text: bytes, provider: str) -> dict[str, Any]:
+    """Return what is valid now: it is looked at anew each time, for a process outlives metadata."""
+    found, until = _parsed(text, provider)
+    if until is not None and until <= clock.now():
+        raise ValueError("The metadata are valid no more.")
+    return found
+
+
 @lru_cache(maxsize=4)
-def _parsed(text: bytes, provider: str) -> dict[str, Any]:
+def _parsed(text: bytes, provider: str) -> tuple[dict[str, Any], datetime | None]:
+    """Return what they say, and until when that is valid: by the nearest end of all that the provider stands in."""
     from onelogin.saml2.idp_metadata_parser import OneLogin_Saml2_IdPMetadataParser as Parser
     from onelogin.saml2.xml_utils import OneLogin_Saml2_XML as Xml
 
@@ -77,10 +89,8 @@ def _parsed(text: bytes, provider: str) -> dict[str, Any]:
             raise ValueError(
                 f"The metadata tell of {len(named)} providers; set GATEHOUSE_SAML_PROVIDER to the entity id of one."
             )
-        for element in (root, named[0]):
-            until = parse_datetime(element.get("validUntil") or "")
-            if until is not None and until <= timezone.now():
-                raise ValueError("The metadata are valid no more.")
+        ends = [each.get("validUntil") for each in (named[0], *named[0].iterancestors()) if each.get("validUntil")]
+        until = min((_instant(end) for end in ends), default=None)
         found: dict[str, Any] = Parser.parse(text, entity_id=named[0].get("entityID")).get("idp", {})
     except (SyntaxError, TypeError, AttributeError) as error:
         raise ValueError("The metadata are no XML of SAML.") from error
@@ -90,4 +100,11 @@ def _parsed(text: bytes, provider: str) -> dict[str, Any]:
         raise ValueError("The metadata hold no entity id, or no certificate that signs.")
     if urlsplit(where).scheme not in {"https", "http"}:
         raise ValueError("The metadata hold no address for sign-in by HTTP-Redirect.")
-    return found
+    return found, until
+
+
+def _instant(text: str) -> datetime:
+    found = parse_datetime(text)
+    if found is None:
+        raise ValueError("The metadata do not say legibly until when they are valid.")
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -73,12 +73,20 @@ def publish_aup_draft(*, actor: Actor, draft: AupDraft, digest: str) -> AupVersi
     return version
 
 
-def drop_aup_draft(*, actor: Actor, draft: AupDraft) -> None:
-    """Drop a draft."""
+def drop_aup_draft(*, actor: Actor, draft: AupDraft, base: str) -> None:
+    """Drop a draft, as it stood when the person looked. Errors: `Conflict` where it is gone, or was saved meanwhile."""
     permissions.require(actor, "aup.publish")
     with transaction.atomic():
-        _record(actor, "aup.drop_draft", draft)
-        AupDraft.objects.filter(pk=draft.pk).delete()
+        found = AupDraft.objects.select_for_update().filter(pk=draft.pk).first()
+        if found is None:
+            raise Conflict("This draft was published or dropped meanwhile.", code="aup_draft_gone")
+        if found.revision != base:
+            raise Conflict(
+                "Somebody saved this draft after you opened it; it is not dropped.",
+                code="changed_meanwhile", remedy="Look at what they saved, then drop it if it may go.",
+            )  # fmt: skip
+        _record(actor, "aup.drop_draft", found)
+        found.delete()
 
 
 def _record(actor: Actor, verb: str, draft: AupDraft) -> None:

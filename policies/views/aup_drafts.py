@@ -91,6 +91,7 @@ def publish(request: PageRequest, pk: int) -> HttpResponseBase:
 def drop(request: PageRequest, pk: int) -> HttpResponseBase:
     """Drop a draft."""
     permissions.require(request.actor, "aup.publish")
-    policy_services.drop_aup_draft(actor=request.actor, draft=get_object_or_404(AupDraft, pk=pk))
+    found = get_object_or_404(AupDraft, pk=pk)
+    policy_services.drop_aup_draft(actor=request.actor, draft=found, base=request.POST.get("base", ""))
     messages.success(request, "The draft is dropped.")
     return redirect("aup")

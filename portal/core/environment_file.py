@@ -13,7 +13,7 @@ _HEAD = """\
 # systemd: EnvironmentFile={path}    by hand: GATEHOUSE_ENV_FILE={path} .venv/bin/python manage.py …
 """
 # What one of its readers would take for something else.
-_UNWRITABLE = frozenset("'\\\n\r\0`$")
+_UNWRITABLE = frozenset("'\"\\\n\r\0`$")
 
 
 def require_absent(path: Path) -> None:

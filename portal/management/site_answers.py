@@ -1,5 +1,6 @@
 """What a site answers at its first start, and the settings that follow."""
 
+import re
 import secrets
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,6 +15,7 @@ from portal.core.errors import Invalid
 SIGN_IN = ("password", "openid", "saml", "front")
 _DATABASES = ("postgres://", "postgresql://")
 _BROKERS = ("redis://", "rediss://")
+_HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f]*:[0-9a-f.:]+")  # never a pattern or a list of several
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,10 @@ def environment_of(answers: Answers) -> dict[str, str]:
 
 
 def _of_site(answers: Answers) -> dict[str, str]:
-    parts = urlsplit(answers.url)
-    _require(parts.scheme in {"http", "https"} and parts.hostname, "The address is none.", "Say https://host.")
+    parts = _address(answers.url)
     _require(answers.staff, "No staff account is named.", "Name the first with --staff.")
     _require(answers.sign_in in SIGN_IN, "That is no way to sign in.", f"Say {', '.join(SIGN_IN)}.")
-    host = str(parts.hostname)
+    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else str(parts.hostname)  # as browsers ask for it
     by_proxy = parts.scheme == "https" or answers.sign_in == "front"
     values = {
         "GATEHOUSE_PROFILE": "services" if answers.database else "embedded",
@@ -79,6 +80,18 @@ def _of_site(answers: Answers) -> dict[str, str]:
     number = _port_of(parts)
     port = {"PORT": str(number)} if number and not by_proxy and not answers.database else {}
     return values | port | ({"GATEHOUSE_PROXY_COUNT": "1"} if by_proxy else {})
+
+
+def _address(url: str) -> SplitResult:
+    """Read the portal's own address: its host becomes the only one that is answered, and all links begin with it."""
+    try:
+        parts = urlsplit(url)
+        is_plain = not any(each in url for each in "?#@")
+    except ValueError:
+        parts, is_plain = SplitResult("", "", "", "", ""), False
+    named = _HOST.fullmatch(parts.hostname or "")
+    _require(parts.scheme in {"http", "https"} and named and is_plain, "The address is none.", "Say https://host.")
+    return parts
 
 
 def _port_of(parts: SplitResult) -> int | None:

@@ -216,12 +216,22 @@ _RESUMED_BY: Final = {
 
 
 def suspend_agent(*, actor: Actor, agent: Agent, reason: str, until: datetime | None = None) -> Agent:
-    """Stop an agent at once: its tokens answer 403 and its sockets close. Jobs in Slurm go on."""
+    """Stop an agent at once: its tokens answer 403 and its sockets close. Jobs in Slurm go on.
+
+    One that is suspended is suspended as well by who stands higher, so that nobody below them resumes it.
+    """
     permissions.require(actor, "agent.suspend", agent)
     _require_reason(reason)
     placed_as = permissions.standing_over(actor, agent.lab_id)
     with transaction.atomic():
-        _move(actor, agent, new=Agent.Status.SUSPENDED, verb="agent.suspend", reason=reason)
+        row = Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
+        before = Hold.objects.in_force().on(Hold.Subject.AGENT, agent.pk).filter(kind=Hold.Kind.SUSPENSION)
+        if row.status == Agent.Status.SUSPENDED and all(
+            permissions.stands_above(actor, agent.lab_id, hold) for hold in before
+        ):
+            _record(actor, agent, "agent.suspend", after={"status": row.status}, reason=reason)
+        else:
+            _move(actor, agent, new=Agent.Status.SUSPENDED, verb="agent.suspend", reason=reason)
         place_hold(
             actor=SYSTEM_ACTOR, subject_kind=Hold.Subject.AGENT, subject_id=agent.pk, kind=Hold.Kind.SUSPENSION,
             code=AGENT_SUSPENDED, reason=f"{agent.name} is suspended: {reason}"[:500], until=until,
@@ -238,6 +248,8 @@ def resume_agent(*, actor: Actor, agent: Agent, reason: str) -> Agent:
     permissions.require(actor, "agent.resume", agent)
     _require_reason(reason)
     with transaction.atomic():
+        # The row is the lock: what is lifted below is what was looked at, not what somebody else placed meanwhile.
+        Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
         for hold in Hold.objects.in_force().on(Hold.Subject.AGENT, agent.pk).filter(kind=Hold.Kind.SUSPENSION):
             if not permissions.outranks(actor, agent.lab_id, hold):
                 raise NotAllowed(

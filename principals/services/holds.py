@@ -46,7 +46,7 @@ def place_hold(
             model._default_manager.select_for_update(no_key=True).filter(pk=subject_id).first()
         lasting = Q(until=None) if until is None else Q(until=None) | Q(until__gte=until)
         equal = Hold.objects.in_force().on(subject_kind, subject_id, subject_name)
-        equal = equal.filter(lasting, kind=kind, code=code)
+        equal = equal.filter(lasting, kind=kind, code=code, placed_as=placed_as)
         standing = equal.first()
         if standing is not None:
             return standing

@@ -81,11 +81,14 @@ _FINDERS: Final[dict[str, Callable[[str], Target | None]]] = {
 
 
 def stopped_alone(user: User) -> list[Place]:
-    """Return where one person stopped agents alone within a day, of what still stops them: they count together."""
+    """Return where one person stopped agents alone within a day, of what still stops them: they count together.
+
+    Labs that they stopped as a manager count as well: staff make themselves one. Their own agents do not.
+    """
     recent = KillSwitch.objects.in_force().filter(
-        asked_by=user, decided_by=user, decided_at__gt=clock.now() - COUNTED_FOR, hold__placed_as=Standing.FACILITY
+        asked_by=user, decided_by=user, decided_at__gt=clock.now() - COUNTED_FOR
     )
-    return [place_of(switch) for switch in recent]
+    return [place_of(switch) for switch in recent.exclude(hold__placed_as=Standing.OWNER)]
 
 
 def count_alone(target: Target, user: User) -> int:
@@ -130,7 +133,8 @@ def pull(*, actor: Actor, target: Target, reason: str, until: datetime, is_drill
 def stop_own(*, actor: Actor, lab: Lab | None = None, reason: str, until: datetime) -> KillSwitch:
     """Stop all agents of a lab that the person manages, or without a lab their own. Nobody else need agree.
 
-    Errors: `NotAllowed`; `Invalid` without a reason or an end; `Conflict` where it is done already, for as long.
+    Errors: `NotAllowed`; `Invalid` without a reason or an end; `Conflict` where it is done already, for as long, and to
+    staff or InfoSec where as the facility they would need a second person for the lab.
     """
     if lab is not None:
         permissions.require(actor, "agents.stop_of_lab", lab, remedy="Ask the lab’s PI or a manager.")
@@ -143,6 +147,12 @@ def stop_own(*, actor: Actor, lab: Lab | None = None, reason: str, until: dateti
     with transaction.atomic():
         _lock()
         _refuse_double(target, until, standing)
+        if lab is not None and permissions.can(actor, "kill_switch.pull") and needs_second(target, user):
+            raise Conflict(
+                f"{target.label}: with what you stopped alone within a day, these are too many for one person of staff "
+                "or InfoSec.", code="second_person_needed",
+                remedy="Pull the kill switch for the lab, where a second person agrees; or ask the lab’s PI.",
+            )  # fmt: skip
         switch = _asked(target, reason, until, user)
         _stop(actor, switch, user, standing)
     return switch
@@ -178,6 +188,12 @@ def second(*, actor: Actor, switch: KillSwitch) -> KillSwitch:
             raise NotAllowed(
                 "You asked for this; a second person agrees to it.", code="second_person_needed",
                 remedy="Ask somebody else of staff or InfoSec.",
+            )  # fmt: skip
+        asker = waiting.asked_by
+        if not (asker.is_active and permissions.can(permissions.actor_for_user(asker), "kill_switch.pull")):
+            raise Conflict(
+                "Whoever asked for this may not ask for it any more.", code="kill_switch_asker_left",
+                remedy="Withdraw it, and ask anew.",
             )  # fmt: skip
         waiting.reach = asdict(selectors.reach_of(place_of(waiting)))
         _stop(actor, waiting, user)

@@ -97,7 +97,10 @@ def _tie(actor: Actor, lab: Lab, cluster: Cluster, name: str) -> Iterator[str]:
 
 
 def _name_on(actor: Actor, cluster: Cluster | None, login: str) -> Iterator[str]:
-    """Tie the login name on the cluster to its person, as the first job under it would: agents check in under it."""
+    """Tie the login name on the cluster to its person, as the first job under it would: agents check in under it.
+
+    One that is somebody else's stays theirs: jobs were counted, and agents answered for, under it.
+    """
     if cluster is None:
         return
     person = User.objects.get(username=login)
@@ -108,6 +111,8 @@ def _name_on(actor: Actor, cluster: Cluster | None, login: str) -> Iterator[str]
             after={"cluster": cluster.name, "login": login},
         )  # fmt: skip
         yield f"{login} on {cluster.name}"
+    elif name.user_id not in (None, person.pk):
+        yield f"{login} on {cluster.name} stays {name.user}’s"
 
 
 def _place(actor: Actor, lab: Lab, login: str, role: str, email: str) -> Iterator[str]:

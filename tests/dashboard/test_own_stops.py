@@ -1,13 +1,17 @@
 """A lab stops its own agents, an owner theirs; neither gives back what staff stopped."""
 
+import contextlib
+import threading
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 
 from portal.core import clock
-from portal.core.errors import NotAllowed, NotFound
+from portal.core.errors import Conflict, NotAllowed, NotFound
+from principals import permissions
 from principals import services as principal_services
-from principals.models import Hold, KillSwitch, Lab
+from principals.models import Agent, Hold, KillSwitch, Lab
 from principals.services import kill_switches
 from tests import factories
 from tests.conftest import Api, Cast, sign_in
@@ -109,3 +113,60 @@ def test_nobody_resumes_what_somebody_higher_suspended(cast: Cast, case: str) ->
             principal_services.resume_agent(actor=factories.actor_of(other), agent=cast.agent, reason="Mended.")
         assert refused.value.code == "suspended_by_another"
     assert Hold.objects.in_force().filter(kind="suspension").exists() is not may
+
+
+def test_an_owner_who_suspends_first_keeps_nobody_higher_from_it(cast: Cast) -> None:
+    def page(who: str) -> str:
+        return sign_in(getattr(cast, who)).get(f"/agents/{cast.agent.name}/").content.decode()
+
+    def suspend(who: str) -> None:
+        principal_services.suspend_agent(actor=factories.actor_of(getattr(cast, who)), agent=cast.agent, reason="Leak.")
+
+    suspend("colleague")
+    for who, below in (("pi", "colleague"), ("staff", "pi")):
+        assert "Suspend it as well" in page(who) and "Suspend it as well" not in page(below)
+        suspend(who)
+        for again in (below, who):
+            with pytest.raises(Conflict):
+                suspend(again)
+        with pytest.raises(NotAllowed):
+            principal_services.resume_agent(
+                actor=factories.actor_of(getattr(cast, below)), agent=cast.agent, reason="x"
+            )
+    principal_services.resume_agent(actor=factories.actor_of(cast.staff), agent=cast.agent, reason="Mended.")
+    assert not Hold.objects.in_force().filter(kind="suspension").exists()
+
+
+@pytest.mark.sql
+@pytest.mark.django_db(transaction=True)
+def test_what_staff_suspend_while_its_owner_resumes_it_stays(cast: Cast, monkeypatch) -> None:
+    """Whoever resumes lifts the holds that they looked at: never one that somebody higher placed since."""
+    principal_services.suspend_agent(actor=factories.actor_of(cast.colleague), agent=cast.agent, reason="Loops.")
+    looked, done, outranks = threading.Event(), threading.Event(), permissions.outranks
+    owners = Agent.objects.get(pk=cast.agent.pk)
+
+    def slowly(actor, lab_id, hold) -> bool:
+        may = outranks(actor, lab_id, hold)
+        if actor.user == cast.colleague:
+            looked.set()
+            done.wait(1)  # the others wait for our commit, or are done by then
+        return may
+
+    def suspend_anew() -> None:
+        looked.wait(30)
+        try:
+            principal_services.resume_agent(actor=factories.actor_of(cast.pi), agent=cast.agent, reason="It is mended.")
+        except Conflict:
+            cast.agent.refresh_from_db()
+        finally:
+            with contextlib.suppress(Conflict):
+                principal_services.suspend_agent(actor=factories.actor_of(cast.staff), agent=cast.agent, reason="Leak.")
+            done.set()
+            connection.close()
+
+    monkeypatch.setattr(permissions, "outranks", slowly)
+    other = threading.Thread(target=suspend_anew)
+    other.start()
+    principal_services.resume_agent(actor=factories.actor_of(cast.colleague), agent=owners, reason="It is mended.")
+    other.join(30)
+    assert Hold.objects.in_force().filter(kind="suspension").values_list("placed_as", flat=True).get() == "facility"

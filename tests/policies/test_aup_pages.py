@@ -5,6 +5,7 @@ import pytest
 from policies import services as policy_services
 from policies.engine.packs import PACKS, read_pack
 from policies.models import AupAcceptance, AupDraft, AupVersion
+from portal.core.errors import Conflict
 from portal.core.models import AuditEvent
 from tests import factories
 from tests.conftest import Cast, sign_in
@@ -88,6 +89,20 @@ def test_who_opened_it_before_and_typed_a_fault_is_still_told_afterwards(cast: C
     page = client.post(address, _form(draft, title="")).content.decode()
     assert f'name="base" value="{old}"' in page
     assert client.post(address, {**_form(draft), "base": ""}).status_code == 409
+
+
+def test_what_somebody_saved_meanwhile_is_not_dropped_and_nothing_is_dropped_twice(cast: Cast, draft: AupDraft) -> None:
+    client, drop, old = sign_in(cast.staff), f"{draft.get_absolute_url()}drop/", draft.revision
+    client.post(draft.get_absolute_url(), _form(draft, text="Theirs stands."))
+    assert client.post(drop, {"base": old}).status_code == 409
+    page = client.get(draft.get_absolute_url()).content.decode()
+    draft.refresh_from_db()
+    assert page.count(f'name="base" value="{draft.revision}"') == 2
+    stale = AupDraft.objects.get()
+    assert client.post(drop, {"base": draft.revision}).status_code == 302
+    with pytest.raises(Conflict):
+        policy_services.drop_aup_draft(actor=factories.actor_of(cast.staff), draft=stale, base=stale.revision)
+    assert AuditEvent.objects.filter(verb="aup.drop_draft").count() == 1
 
 
 def test_a_version_shows_what_changed(cast: Cast, draft: AupDraft) -> None:

@@ -87,7 +87,7 @@ PAGES: list[Row] = [
     Row("GET", "/aup/drafts/{aup_draft}/", 403, {"nobody": 302, "staff": 200}),
     Row("POST", "/aup/drafts/{aup_draft}/", 403, {"nobody": 302, "staff": 422}),
     Row("POST", "/aup/drafts/{aup_draft}/publish/", 403, {"nobody": 302, "staff": 409}),
-    Row("POST", "/aup/drafts/{aup_draft}/drop/", 403, {"nobody": 302, "staff": 302}),
+    Row("POST", "/aup/drafts/{aup_draft}/drop/", 403, {"nobody": 302, "staff": 409}),
     signed_in("GET", "/agents/"),
     signed_in("GET", "/agents/{agent}/", outsider=404),
     for_the_lab("POST", "/agents/{agent}/approve/", 409, staff=409, infosec=403, member=403),

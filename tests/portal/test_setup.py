@@ -129,7 +129,26 @@ def test_services_get_secrets_of_their_own():
     assert {one["SECRET_KEY"], one["TOKEN_PEPPERS"]}.isdisjoint({two["SECRET_KEY"], two["TOKEN_PEPPERS"]})
 
 
-@pytest.mark.parametrize("facility", ["O'Neill", "a\\b", "$HOME", "a`id`"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://*",
+        "https://a,b",
+        "https://.example.org",
+        "https://me:pw@host",
+        "https://host/?a",
+        "https://[::1",
+        "http://h h",
+    ],
+)
+def test_an_address_that_is_more_than_one_host_is_refused(url):
+    """Its host is who the portal says it is: `*` would let whoever asks choose that."""
+    with pytest.raises(Invalid, match="address"):
+        environment_of(answers(url=url))
+    assert environment_of(answers(url="http://[::1]:8000"))["ALLOWED_HOSTS"].startswith("[::1],")
+
+
+@pytest.mark.parametrize("facility", ["O'Neill", "a\\b", "$HOME", "a`id`", '"Northgate"'])
 def test_a_value_that_a_reader_would_change_is_refused(tmp_path, facility):
     with pytest.raises(CommandError, match="GATEHOUSE_FACILITY"):
         call_command(

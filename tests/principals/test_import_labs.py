@@ -79,6 +79,13 @@ def test_an_account_of_another_lab_stays(cast: Cast, tmp_path: Path) -> None:
     assert SlurmAccount.objects.get(name="okafor_lab").lab == cast.lab
 
 
+def test_a_login_name_of_somebody_else_stays_theirs(cast: Cast, tmp_path: Path) -> None:
+    ClusterUser.objects.create(cluster=cast.cluster, login="tom", user=cast.colleague)
+    said = _import(tmp_path, OURS, "--cluster", cast.cluster.name)
+    assert f"tom on {cast.cluster.name} stays colleague’s" in said[1]
+    assert ClusterUser.objects.get(login="tom").user == cast.colleague
+
+
 def test_an_account_that_slurm_told_of_first_comes_to_its_lab(db: None, tmp_path: Path) -> None:
     factories.make_account(factories.make_cluster("aster"), factories.make_lab("vega"))
     lone = SlurmAccount.objects.get()

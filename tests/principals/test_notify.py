@@ -285,7 +285,10 @@ def test_a_test_mail_is_sent_at_once_and_says_what_fails(post: Post, settings):
     assert (mail["To"], mail["From"]) == ("ops@site.example", "gatehouse@site.example")
     assert str(mail["Message-ID"]) in out.getvalue()
     post.rcpt_answer = "550 no"
-    for to, said in (("ops@site.example", "answered 550"), ("a@b.example,c@d.example", "no plain address")):
+    for to, said in (
+        ("ops@site.example", "answered 550"), ("a@b.example,c@d.example", "no plain address"),
+        ("a@[", "no plain address"), ("a@b.example\r\nBcc: c@d.example", "no plain address"),
+    ):  # fmt: skip
         with pytest.raises(CommandError, match=said):
             call_command("send_test_mail", to)
     settings.MAIL = replace(settings.MAIL, host="")

@@ -12,7 +12,7 @@ from portal.core import clock
 from portal.core.errors import Conflict, Invalid, NotAllowed, NotFound
 from portal.core.models import AuditEvent, LiveEvent
 from principals import services as principal_services
-from principals.models import Hold, KillSwitch, User
+from principals.models import Hold, KillSwitch, LabMembership, User
 from principals.services import kill_switches as switches
 from tests import factories
 from tests.conftest import Api, Cast
@@ -136,6 +136,25 @@ class TestTwoPeople:
         assert switches.stopped_alone(cast.staff) == []
         assert pull(cast, "agent", cast.foreign_agent.name).state == "in_force"
 
+    def test_staff_who_make_themselves_managers_count_what_they_stop_as_such(self, cast: Cast, tokens) -> None:
+        for lab in (cast.lab, cast.foreign_agent.lab):
+            LabMembership.objects.create(lab=lab, user=cast.staff, role="manager")
+        until = clock.now() + timedelta(hours=1)
+        with pytest.raises(Conflict) as refused:
+            switches.stop_own(actor=factories.actor_of(cast.staff), lab=cast.lab, reason="All of it.", until=until)
+        assert refused.value.code == "second_person_needed"
+        switches.stop_own(actor=factories.actor_of(cast.staff), lab=cast.foreign_agent.lab, reason="Few.", until=until)
+        assert pull(cast, "owner", cast.agent.owner.username).state == "asked"
+        switches.stop_own(actor=factories.actor_of(cast.pi), lab=cast.lab, reason="All of it.", until=until)
+
+    @pytest.mark.parametrize("change", [{"is_active": False}, {"is_research_computing": False}], ids=["left", "moved"])
+    def test_one_who_lost_their_office_is_none_of_two(self, cast: Cast, tokens, change: dict[str, bool]) -> None:
+        switch = pull(cast, "all")
+        User.objects.filter(pk=cast.staff.pk).update(**change)
+        with pytest.raises(Conflict) as refused:
+            switches.second(actor=factories.actor_of(cast.infosec), switch=switch)
+        assert refused.value.code == "kill_switch_asker_left"
+
     def test_a_drill_takes_one(self, cast: Cast, tokens) -> None:
         assert pull(cast, "all", is_drill=True).state == "drill"
 
@@ -226,6 +245,26 @@ def test_two_who_pull_it_at_once_make_one(cast: Cast) -> None:
     # Ends differ by microseconds: the later one may last longer, and then stands beside the first with its own hold.
     assert len(made) + len(refused) == 2
     assert Hold.objects.filter(kind="kill_switch").count() == len(made) == len({switch.hold_id for switch in made})
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_who_pulls_two_at_once_is_counted_once_for_both(cast: Cast, settings) -> None:
+    settings.KILL_SWITCH_ALONE = 1
+    begin, states = threading.Barrier(2), list[str]()
+
+    def run(name: str) -> None:
+        try:
+            begin.wait(30)
+            states.append(pull(cast, "agent", name).state)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(agent.name,)) for agent in (cast.agent, cast.foreign_agent)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(states) == ["asked", "in_force"]
 
 
 @pytest.mark.django_db(transaction=True)

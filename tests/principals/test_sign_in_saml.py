@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -13,8 +14,10 @@ from django.http import HttpResponse
 from django.test import Client
 from lxml import etree
 
+from portal.core import clock
 from portal.core.models import AuditEvent
 from principals.models import SignInIdentity, User
+from principals.saml import NoProof, read_answer
 from tests import factories
 from tests.support import saml
 from tests.support import saml_provider as idp
@@ -165,6 +168,43 @@ def test_what_was_altered_lets_nobody_in_and_a_comment_makes_no_other_name(porta
     assert not SignInIdentity.objects.exclude(subject="ada-at-idp").exists()
 
 
+SUBJECT_ID = "urn:oasis:names:tc:SAML:attribute:subject-id"
+
+
+@pytest.mark.parametrize("name", [SUBJECT_ID, "groups", "another"])
+def test_attributes_beside_the_assertion_count_for_nothing(portal, name) -> None:
+    """The schema lets anything stand in Extensions, and no signature of an assertion covers them."""
+    boss = factories.make_user("boss", is_research_computing=True)
+    SignInIdentity.objects.create(user=boss, issuer=f"saml:{saml.IDP}", subject="rc-staff")
+    client, asked = _begin()
+    own = (
+        f'<samlp:Extensions><saml:AttributeStatement><saml:Attribute Name="{name}"><saml:AttributeValue>rc-staff'
+        "</saml:AttributeValue></saml:Attribute></saml:AttributeStatement></samlp:Extensions><samlp:Status>"
+    )
+    _send(client, saml.answer_xml(asked, ADA, KEYS).replace("<samlp:Status>", own))
+    assert (_who(client), User.objects.get(username="u0007").is_research_computing) == ("u0007", False)
+
+
+_REFERENCE = '<Reference URI="file:///dev/zero"/>'
+_XSLT = '<Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116"/>'
+
+
+@pytest.mark.parametrize(
+    ("before", "more", "kind"),
+    [
+        pytest.param("</SignedInfo>", _REFERENCE, "references", id="a file"),
+        pytest.param("</Signature>", f"<Object><Manifest>{_REFERENCE}</Manifest></Object>", "references", id="listed"),
+        pytest.param("</Transforms>", _XSLT, "transforms", id="a program"),
+    ],
+)
+def test_a_signature_that_nobody_made_reads_no_file_and_runs_nothing(portal, before, more, kind) -> None:
+    """What a signature refers to is read before the signature is: an endless file would be read for ever."""
+    text = saml.answer_xml("_asked", ADA, KEYS)
+    assert text.count(before) == 1
+    with pytest.raises(NoProof, match=f"^{kind}$"):
+        read_answer(saml.packed(text.replace(before, more + before)))
+
+
 def test_an_answer_is_good_once_and_for_the_browser_that_asked(portal) -> None:
     client, asked = _begin()
     text = saml.answer_xml(asked, ADA, KEYS)
@@ -221,9 +261,27 @@ def test_entities_are_refused(portal, prolog) -> None:
     assert Client().get("/sign-in/saml/").status_code == 401
 
 
+@pytest.mark.parametrize("place", ["itself", "all", "some"])
+def test_metadata_end_while_the_portal_runs(portal, place) -> None:
+    """Also by the end of a group that the provider stands in, and never because they were good at the start."""
+    end = f'validUntil="{clock.now() + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"'
+    group = '<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata" {0}>{1}</md:EntitiesDescriptor>'
+    own = saml.metadata(KEYS, more=end if place == "itself" else "")
+    inner = group.format(end if place == "some" else "", own)
+    portal.write_text(group.format(end if place == "all" else "", inner))
+    assert Client().get("/sign-in/saml/").status_code == 302
+    with clock.at(clock.now() + timedelta(hours=2)):
+        assert Client().get("/sign-in/saml/").status_code == 401
+
+
 @pytest.mark.parametrize("odd", ["", "\0", "%%%", "PHg+", "A" * 300_000, "PHNhbWxwOlJlc3BvbnNlLz4="], ids=range(6))
 def test_what_is_no_answer_is_refused(portal, odd) -> None:
     assert Client().post("/sign-in/saml/acs/", {"SAMLResponse": odd}).status_code == 401
+
+
+@pytest.mark.parametrize("length", ["", "abc", "600000"])
+def test_what_does_not_say_its_size_is_not_read(portal, length) -> None:
+    assert Client().post("/sign-in/saml/acs/", {"SAMLResponse": "x"}, CONTENT_LENGTH=length).status_code == 401
 
 
 def test_no_account_is_taken_by_an_address_or_a_name_that_passed_on(portal) -> None:

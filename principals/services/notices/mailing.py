@@ -26,7 +26,7 @@ def address_of(text: str) -> str:
         raise ValueError("not one plain address")
     try:
         address = Address(addr_spec=text)
-    except (IndexError, TypeError, HeaderParseError) as error:
+    except (AttributeError, IndexError, TypeError, HeaderParseError) as error:  # the library stumbles over `a@[`
         raise ValueError("no address") from error
     if not (address.username and address.domain):
         raise ValueError("half an address")
