@@ -352,6 +352,10 @@ if len(TOKEN_LIFE_DAYS) != 3 or not 366 >= TOKEN_LIFE_DAYS[0] >= TOKEN_LIFE_DAYS
 TOKEN_OVERLAP_HOURS: float = env.float("GATEHOUSE_TOKEN_OVERLAP_HOURS", default=24.0)
 if not 0 <= TOKEN_OVERLAP_HOURS <= 24 * 14:
     raise ValueError("GATEHOUSE_TOKEN_OVERLAP_HOURS must be from 0 to 336 (14 days).")
+# How many tokens of logins an agent may have that have not ended.
+LOGINS_PER_AGENT: int = env.int("GATEHOUSE_LOGINS_PER_AGENT", default=20)
+if not 1 <= LOGINS_PER_AGENT <= 1000:
+    raise ValueError("GATEHOUSE_LOGINS_PER_AGENT must be from 1 to 1000.")
 
 # --- logging in by MUNGE: off unless clusters are named, whose nodes have the key of this host's munged ---------
 MUNGE_CLUSTERS: list[str] = env.list("GATEHOUSE_MUNGE_CLUSTERS", default=[])

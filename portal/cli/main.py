@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from portal.cli import assess, collect, doctor, eventd, init, login, me, receipt, verify, wait
+from portal.cli import assess, checkin, collect, doctor, eventd, init, login, me, receipt, verify, wait
 from portal.cli.output import writing_carefully
 
 
@@ -20,6 +20,7 @@ def build_parser() -> argparse.ArgumentParser:
     me.add_to(commands)
     login.add_to(commands)
     receipt.add_to(commands)
+    checkin.add_to(commands)
     wait.add_to(commands)
     assess.add_to(commands)
     collect.add_to(commands)

@@ -4,22 +4,28 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
+from django.conf import settings
 from django.db import transaction
+from django.db.models.functions import Coalesce
 
 from portal.core import clock
 from portal.core.errors import Conflict, NotAllowed
 from principals import permissions
+from principals.actors import Actor
 from principals.engine import networks, tokens
 from principals.models import Agent, AgentToken, LabMembership, User
 from principals.services.tokens.issuing import (
     IssuedToken,
     checked_scopes,
+    end_agent_token,
+    hold_agent,
     latest_end,
     make_agent_token,
     require_working,
 )
 
 LOGIN_LIFE: Final = timedelta(hours=12)
+IDLE: Final = timedelta(hours=1)  # whoever did not use a login for so long misses it least
 # What a login may not be given: it would outlive the login.
 NOT_AT_LOGIN: Final = frozenset({"token:rotate"})
 
@@ -48,7 +54,8 @@ def issue_login_token(
 ) -> IssuedToken:
     """Issue a token to the owner of an agent who proved who they are; `address`: the only one it then works from.
 
-    Errors: `NotAllowed` for whoever is not its owner, or left its lab; `Conflict` while it may not work.
+    Errors: `NotAllowed` for whoever is not its owner, or left its lab; `Conflict` while it may not work, and where it
+    has as many logins as the site lets it and uses them all: else the one that was used longest ago ends.
     """
     if agent.owner_id != person.pk or not person.is_active:
         raise NotAllowed("Only who answers for an agent logs it in.", code="not_owner")
@@ -67,4 +74,23 @@ def issue_login_token(
         host=host[:100], expires=min(clock.now() + LOGIN_LIFE, latest_end(agent)),
     )  # fmt: skip
     with transaction.atomic():
+        hold_agent(agent)  # of two at once the second sees the first
+        _make_room(actor, agent)
         return make_agent_token(actor, row, "token.login", how=how, host=host)
+
+
+def _make_room(actor: Actor, agent: Agent) -> None:
+    """End the logins that were used longest ago, as many as it takes for one more. Errors: `Conflict`."""
+    now, most = clock.now(), settings.LOGINS_PER_AGENT
+    live = agent.tokens.filter(how__in=(AgentToken.How.MUNGE, AgentToken.How.DEVICE), revoked_at=None, expires__gt=now)
+    used = Coalesce("last_used", "created")
+    rows = list(live.annotate(used=used).select_related("agent").order_by("used", "pk"))
+    for row in rows[: max(0, len(rows) + 1 - most)]:
+        if row.used > now - IDLE:
+            raise Conflict(
+                f"{agent.name} is logged in {len(rows)} times, and each was used within the hour.",
+                code="too_many_logins",
+                remedy="Run gatehouse logout where one is over, or revoke it on the agent’s page; what runs on a node "
+                "shares one login.",
+            )  # fmt: skip
+        end_agent_token(actor, row, "another login took its place")
