@@ -69,8 +69,8 @@ def agent(request: PageRequest, name: str) -> HttpResponseBase:
     holds = list(selectors.holds_on_agent(found).order_by("placed_at"))
     suspensions = [hold for hold in holds if hold.kind == Hold.Kind.SUSPENSION]
     may["resume"] &= all(permissions.outranks(actor, found.lab_id, hold) for hold in suspensions)
-    is_below = all(permissions.stands_above(actor, found.lab_id, hold) for hold in suspensions)
-    may["suspend"] &= found.status == Agent.Status.ACTIVE or (found.status == Agent.Status.SUSPENDED and is_below)
+    is_below = suspensions and all(permissions.stands_above(actor, found.lab_id, hold) for hold in suspensions)
+    may["suspend"] &= found.status == Agent.Status.ACTIVE or bool(is_below)
     events = audit_of(found, actor)
     aup, acceptance = policy_services.current_aup(), _acceptance(found)
     context = {
