@@ -1,5 +1,6 @@
-"""The API of `policies`: trials, their budget, and extensions."""
+"""The API of `policies`: trials, their budget, extensions, and the site's rules."""
 
+import posixpath
 import re
 from dataclasses import replace
 from datetime import timedelta
@@ -14,10 +15,14 @@ from ninja import Query, Router
 from policies import selectors
 from policies import services as policy_services
 from policies.engine import agents_md
+from policies.engine.aup import Aup
+from policies.engine.data_gate import labels_of, may_see
 from policies.models import ExtensionRelease, TrialGrant
 from policies.schemas import (
     CURSOR,
     BudgetOut,
+    DataGateIn,
+    DataGateOut,
     ExtensionIn,
     ExtensionOut,
     ExtensionPage,
@@ -141,16 +146,37 @@ def cancel_trial(request: HttpRequest, trial_id: str) -> tuple[int, TrialOut]:
 )  # fmt: skip
 def read_site_rules(request: HttpRequest) -> HttpResponseBase:
     """Give the block that stands in an `AGENTS.md`: the policy in force, as far as it binds this agent."""
-    actor = actor_of(request)
-    policy = policy_services.aup_in_force().policy
-    if (agent := actor.agent) is not None:
-        bound = tuple(
-            each for each in policy.clauses if each.applies.reaches(lab=agent.lab.name, harness=agent.harness)
-        )
-        policy = replace(policy, clauses=bound)
-    text = agents_md.agents_md(policy, url=settings.BASE_URL)
+    text = agents_md.agents_md(_policy_for(actor_of(request)), url=settings.BASE_URL)
     answer = HttpResponse(text, content_type="text/markdown; charset=utf-8")
     return answer_once(request, answer, cache="private, no-cache")  # kept, and asked for anew each time
+
+
+@router.post(
+    "/site/data-gate", auth=requires("me:read"), response=answers(200, DataGateOut),
+    summary="Whether a model may see data",
+)  # fmt: skip
+def ask_data_gate(request: HttpRequest, body: DataGateIn) -> DataGateOut:
+    """Judge a model of a provider against the policy in force and the labels of a path or project.
+
+    What is asked stands in the body, for addresses come into logs; it is not kept. An answer is the policy's word, and
+    no proof that nothing was shown.
+    """
+    clauses = _policy_for(actor_of(request)).clauses
+    path = body.path and posixpath.normpath(f"/{body.path.lstrip('/')}")
+    labels = frozenset(body.labels) | labels_of(clauses, path=path, project=body.project)
+    verdict = may_see(clauses, provider=body.provider, model=body.model, labels=labels)
+    return DataGateOut(
+        allowed=verdict.allowed, labels=sorted(labels), clause=verdict.clause, why=verdict.why, remedy=verdict.remedy
+    )
+
+
+def _policy_for(actor: Actor) -> Aup:
+    """Return the policy in force, as far as it binds the agent that asks."""
+    policy = policy_services.aup_in_force().policy
+    if (agent := actor.agent) is None:
+        return policy
+    bound = (each for each in policy.clauses if each.applies.reaches(lab=agent.lab.name, harness=agent.harness))
+    return replace(policy, clauses=tuple(bound))
 
 
 def _visible(actor: Actor) -> QuerySet[TrialGrant]:

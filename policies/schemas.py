@@ -125,6 +125,28 @@ class ExtensionIn(Schema):
     description: Annotated[str, Field(max_length=4000)] = ""
 
 
+class DataGateIn(Schema):
+    """Which model would see which data. A provider that nobody knows counts as one without a contract."""
+
+    provider: Annotated[str, Field(max_length=100, description="Who runs the model; `site` for the site’s own.")] = ""
+    model: Annotated[str, Field(max_length=200)] = ""
+    path: Annotated[
+        str, Field(max_length=4096, pattern=r"^(/.*)?$", description="Absolute, with its links followed.")
+    ] = ""
+    project: Annotated[str, Field(max_length=200)] = ""
+    labels: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=20)] = []
+
+
+class DataGateOut(Schema):
+    """Whether the model may see the data; where not, which clause says so and what would make it pass."""
+
+    allowed: bool
+    labels: list[str]
+    clause: str
+    why: str
+    remedy: str
+
+
 class ExtensionOut(Schema):
     """A release and where it stands; an admission holds for this digest alone."""
 

@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from portal.cli import assess, checkin, collect, doctor, eventd, init, login, me, receipt, verify, wait
+from portal.cli import assess, check_data, checkin, collect, doctor, eventd, init, login, me, receipt, verify, wait
 from portal.cli.output import writing_carefully
 
 
@@ -21,6 +21,7 @@ def build_parser() -> argparse.ArgumentParser:
     login.add_to(commands)
     receipt.add_to(commands)
     checkin.add_to(commands)
+    check_data.add_to(commands)
     wait.add_to(commands)
     assess.add_to(commands)
     collect.add_to(commands)

@@ -40,7 +40,7 @@ def test_help_loads_the_standard_library_and_its_own_package_alone():
         "portal.cli", "portal.cli.main", "portal.cli.me", "portal.cli.assess", "portal.cli.client",
         "portal.cli.collect", "portal.cli.files", "portal.cli.output", "portal.cli.progress",
         "portal.cli.receipt", "portal.cli.doctor", "portal.cli.eventd", "portal.cli.wait", "portal.cli.login",
-        "portal.cli.init", "portal.cli.verify", "portal.cli.checkin",
+        "portal.cli.init", "portal.cli.verify", "portal.cli.checkin", "portal.cli.check_data",
     }  # fmt: skip
 
 

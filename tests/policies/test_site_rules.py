@@ -16,6 +16,7 @@ from tests import factories
 from tests.conftest import Api, Cast
 
 PUBLIC = "/.well-known/agent-policy.json"
+NIH = "nih-controlled-access"
 
 
 def _publish(pack: str, **changed: object) -> None:
@@ -145,3 +146,34 @@ def test_a_published_policy_reads_as_it_was_written(db: None) -> None:
     _publish("light-login")
     source = policy_services.current_aup().source
     assert write_aup(parse_aup(source)) == source
+
+
+@pytest.mark.parametrize(
+    ("asked", "refused_by", "labels"),
+    [
+        ({"path": "/secure/dbgap/x.bam", "provider": "anthropic"}, "site.nih_controlled_access", [NIH]),
+        ({"path": "//home/../secure//./dbgap/", "provider": "openai"}, "site.nih_controlled_access", [NIH]),
+        ({"path": "/secure/dbgap/x.bam", "provider": "site"}, "", [NIH]),
+        ({"path": "/home/u/notes", "provider": "somebody"}, "", []),
+        ({"provider": "somebody", "labels": ["level-2"]}, "data.max_class_external", ["level-2"]),
+        ({"project": "dod-radar", "provider": "site", "model": "DeepSeek-R1"}, "model.banned", ["dod"]),
+    ],
+    ids=["path", "odd path", "own model", "no label", "level", "project"],
+)  # fmt: skip
+def test_the_data_gate_names_the_clause_that_refuses(
+    agent_api: Api, asked: dict[str, object], refused_by: str, labels: list[str]
+) -> None:
+    _publish("compute-only")
+    said = agent_api.post("/site/data-gate", asked).json()
+    assert (said["allowed"], said["clause"], said["labels"]) == (not refused_by, refused_by, labels)
+    assert said["allowed"] or (said["why"] and said["remedy"])
+
+
+def test_the_data_gate_goes_by_the_clauses_that_bind_the_agent(agent_api: Api) -> None:
+    clauses = [
+        replace(each, applies=replace(each.applies, labs=("marlowe",))) for each in read_pack("compute-only").clauses
+    ]
+    _publish("compute-only", clauses=tuple(clauses))
+    said = agent_api.post("/site/data-gate", {"path": "/secure/dbgap/x", "provider": "anthropic"}).json()
+    assert said == {"allowed": True, "labels": [], "clause": "", "why": "", "remedy": ""}
+    assert agent_api.post("/site/data-gate", {"path": "relative"}).status_code == 422

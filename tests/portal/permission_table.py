@@ -339,6 +339,7 @@ OPERATIONS: list[Row] = [
     Row("POST", "/api/v1/lessons/{lesson}/evidence", 404, {"none": 401, "service": 403, "agent": 200}, {"holds": True}),
     Row("POST", "/api/v1/trials", 201, {"none": 401, "service": 403}, {"minutes": 5}),
     Row("GET", "/api/v1/site/agents.md", 200, {"none": 401, "service": 403}),
+    Row("POST", "/api/v1/site/data-gate", 200, {"none": 401, "service": 403}, {"path": "/secure/x"}),
     Row("GET", "/api/v1/trials", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/trials/budget", 200, {"none": 401, "service": 403}),
     Row("GET", "/api/v1/trials/{trial}", 200, {"none": 401, "foreign_agent": 404, "service": 403}),
