@@ -10,6 +10,7 @@ from policies.engine.aup import write_aup
 from policies.engine.packs import read_pack
 from portal.cli.main import main
 from principals.actors import SYSTEM_ACTOR
+from principals.permissions import actor_for_user
 from tests import factories
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
@@ -20,6 +21,10 @@ def secure(live_server, cast, monkeypatch, tmp_path):
     """A folder whose data only the site's own models may see."""
     token = factories.make_token(cast.agent)
     folder = os.path.realpath(tmp_path)
+    owner, version = actor_for_user(cast.agent.owner), policy_services.current_aup().version
+    policy_services.accept_aup(
+        actor=owner, agent=cast.agent, version=version
+    )  # it holds until the next one's grace ends
     aup = replace(read_pack("compute-only"), version="2026-12", effective="2026-01-01")
     source = write_aup(aup).replace("/secure/dbgap", folder)
     assert folder in source
