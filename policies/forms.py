@@ -1,5 +1,6 @@
 """Forms of `policies`."""
 
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -8,7 +9,7 @@ from policies.engine.aup import LONGEST_GRACE_DAYS, LONGEST_TEXT, VERSION_LENGTH
 from policies.engine.clause_toml import write_clauses
 from policies.engine.extensions import CAPABILITIES, IDENTITY_MAX
 from policies.engine.packs import PACKS
-from policies.models import Extension, ExtensionRelease, TrialPolicy
+from policies.models import AupDraft, Extension, ExtensionRelease, TrialPolicy
 from policies.services.aup_drafts import NEWEST
 from policies.services.trial_limits import LIMITS
 
@@ -129,10 +130,13 @@ class DraftForm(forms.Form):
     )  # fmt: skip
 
     @classmethod
-    def of(cls, aup: Aup) -> "DraftForm":
-        """Fill the form with a policy."""
+    def of(cls, draft: AupDraft) -> "DraftForm":
+        """Fill the form with a draft; its clauses stay as they were typed, for TOML has comments."""
+        aup = draft.policy
         head = {name: getattr(aup, name) for name in ("version", "title", "grace_days", "text")}
-        return cls(initial=head | {"effective": aup.effective_day, "clauses": write_clauses(aup.clauses)})
+        before = write_aup(replace(aup, clauses=()))
+        typed = draft.source.removeprefix(before) if draft.source.startswith(before) else write_clauses(aup.clauses)
+        return cls(initial=head | {"effective": aup.effective_day, "clauses": typed})
 
     def source(self) -> str:
         """Return what was typed as the TOML of a policy, with the clauses as they were typed."""

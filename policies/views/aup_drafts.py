@@ -33,7 +33,7 @@ def draft(request: PageRequest, pk: int) -> HttpResponseBase:
     permissions.require(request.actor, "aup.publish")
     found = get_object_or_404(AupDraft, pk=pk)
     if request.method != "POST":
-        return _show(request, found, DraftForm.of(found.policy), base=found.revision)
+        return _show(request, found, DraftForm.of(found), base=found.revision)
     form, base = DraftForm(request.POST), request.POST.get("base", "")
     if form.is_valid():
         try:

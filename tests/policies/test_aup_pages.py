@@ -19,7 +19,7 @@ def draft(cast: Cast) -> AupDraft:
 def _form(draft: AupDraft, **changed: str) -> dict[str, str]:
     from policies.forms import DraftForm
 
-    initial = DraftForm.of(draft.policy).initial
+    initial = DraftForm.of(draft).initial
     form = {name: str(initial[name]) for name in ("title", "effective", "grace_days", "text", "clauses")}
     return form | {"version": "2027-01", "base": draft.revision} | changed
 
@@ -81,6 +81,15 @@ def test_who_saves_on_an_older_revision_is_refused_and_loses_nothing(cast: Cast,
     assert client.post(address, mine | {"base": draft.revision}).status_code == 302
     draft.refresh_from_db()
     assert draft.policy.text == "Mine is *kept*."
+
+
+def test_comments_in_clauses_stay_as_they_were_typed(cast: Cast, draft: AupDraft) -> None:
+    client, address = sign_in(cast.staff), draft.get_absolute_url()
+    typed = "# Asked of the board.\r\n" + _form(draft)["clauses"]
+    assert client.post(address, _form(draft, text='Two lines,\r\n"quoted".', clauses=typed)).status_code == 302
+    draft.refresh_from_db()
+    assert _form(draft)["clauses"] == typed.replace("\r\n", "\n")
+    assert "# Asked of the board.\n[[clause]]" in client.get(address).content.decode()
 
 
 def test_who_opened_it_before_and_typed_a_fault_is_still_told_afterwards(cast: Cast, draft: AupDraft) -> None:
