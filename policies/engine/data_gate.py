@@ -28,12 +28,16 @@ _YES: Final = Verdict(True)
 
 
 def labels_of(clauses: Iterable[Clause], *, path: str = "", project: str = "") -> frozenset[str]:
-    """Return the labels that clauses give to a path or a project by their parameters `paths` and `projects`."""
+    """Return the labels that clauses give to a path or a project by their parameters `paths` and `projects`.
+
+    A folder has those of what lies below it too: whoever reads it may read all of it.
+    """
     found: set[str] = set()
     for clause in clauses:
         labels = {name for name in clause.applies.data_class if name != "*"}
         named = any(fnmatchcase(project, pattern) for pattern in clause.listed("projects")) if project else False
-        if named or any(_lies_in(path, root) for root in clause.listed("paths")):
+        roots = clause.listed("paths") if path else ()
+        if named or any(_lies_in(path, root) or _lies_in(root, path) for root in roots):
             found |= labels
     return frozenset(found)
 
@@ -78,4 +82,4 @@ def _by_level(clause: Clause, provider: str, held: frozenset[str]) -> Verdict:
 
 def _lies_in(path: str, root: str) -> bool:
     root = root.rstrip("/")
-    return bool(path) and (path == root or path.startswith(f"{root}/"))
+    return path.rstrip("/") == root or path.startswith(f"{root}/")

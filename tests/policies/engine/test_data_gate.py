@@ -37,6 +37,8 @@ def test_a_model_sees_what_the_policy_lets_it(provider, model, labels, refused_b
         ("/secure/dbgap/x.bam", "", {"nih-controlled-access"}),
         ("/secure/dbgap", "", {"nih-controlled-access"}),
         ("/secure/dbgap2/x", "", set()),
+        ("/secure", "", {"nih-controlled-access"}),
+        ("/secur", "", set()),
         ("", "dod-radar", {"dod"}),
         ("/secure/dbgap/x", "dod-radar", {"dod", "nih-controlled-access"}),
         ("", "", set()),
